@@ -1,0 +1,14 @@
+#include "bind.hpp"
+
+NB_MODULE(RAMIFY_MODULE, m) {
+    using namespace ramify;
+    // python_wants_stop has set the Python error (KeyboardInterrupt) already: hand that one on.
+    nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+        try {
+            std::rethrow_exception(p);
+        } catch (const Interrupted&) {
+            if (!PyErr_Occurred()) PyErr_SetNone(PyExc_KeyboardInterrupt);
+        }
+    });
+    bind_cpu(m);
+}

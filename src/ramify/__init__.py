@@ -1,0 +1,45 @@
+"""ramify builds, scores, keeps up to date and explores hierarchies over embedding vectors.
+
+>>> import numpy as np, ramify
+>>> tree = ramify.fit(np.array([[0.0], [1.0], [10.0], [12.0]]), method="hac")
+>>> tree.cut(n_clusters=2).tolist()
+[0, 0, 1, 1]
+
+Public names load on first use, so that ``import ramify`` stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+#: Public name -> module it lives in; a name that maps to itself is a module.
+_PUBLIC = {
+    "HAC": "ramify.agglomerate",
+    "RamifyError": "ramify.errors",
+    "RamifyWarning": "ramify.errors",
+    "Tree": "ramify.tree",
+    "fit": "ramify.auto",
+}
+_MODULES = {
+    "agglomerate",
+    "errors",
+}
+
+__all__ = ["__version__", *_PUBLIC, *_MODULES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        value = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f"ramify.{name}")
+    raise AttributeError(f"module 'ramify' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

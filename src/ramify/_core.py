@@ -1,0 +1,24 @@
+"""The native core, at the best instruction-set level this processor runs.
+
+The same sources are built once for plain x86-64 (or any other processor) and once for x86-64-v3 (AVX2 and FMA); which
+one to use is decided here, so that one wheel serves every machine. ``RAMIFY_ISA=base`` forces the plain one.
+"""
+
+import os
+from typing import Any
+
+from ramify import _core_base
+
+if _core_base.supports_v3() and os.environ.get("RAMIFY_ISA", "v3") == "v3":
+    try:
+        from ramify import _core_v3 as _native
+    except ImportError:  # built for sanitizers or for another processor: one level only
+        _native = _core_base
+else:
+    _native = _core_base
+
+ISA: str = _native.__name__.rsplit("_", 1)[-1]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_native, name)

@@ -1,0 +1,92 @@
+"""Progress of long work: one small object that every algorithm reports to.
+
+A public function takes ``progress=``: ``None`` or ``False`` (silent), ``True`` (a bar in the terminal), or a callback
+``(stage, done, total)``. It turns that into a :class:`Progress` once, with :func:`reporting`, and hands it down::
+
+    with reporting(progress) as report:
+        with report.stage("neighbours", total=n_blocks) as advance:
+            for block in blocks:
+                ...
+                advance()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+from ramify.errors import InvalidInput
+
+__all__ = ["Progress", "ProgressLike", "reporting"]
+
+Callback = Callable[[str, int, int], Any]
+ProgressLike = bool | Callback | None
+
+
+class Progress:
+    """Forwards ``(stage, done, total)`` to a callback, or to nobody."""
+
+    def __init__(self, callback: Callback | None = None) -> None:
+        self._callback = callback
+
+    @contextmanager
+    def stage(self, name: str, total: int) -> Iterator[Callable[..., None]]:
+        """Announce a stage of ``total`` steps; yields ``advance(steps=1)``, which any thread may call."""
+        done = 0
+        lock = Lock()
+
+        def advance(steps: int = 1) -> None:
+            nonlocal done
+            if self._callback is None:
+                return
+            with lock:
+                done = min(done + steps, total)
+                self._callback(name, done, total)
+
+        if self._callback is not None:
+            self._callback(name, 0, total)
+        yield advance
+
+
+@contextmanager
+def reporting(progress: ProgressLike | Progress) -> Iterator[Progress]:
+    """The :class:`Progress` for a public function's ``progress=`` argument."""
+    if isinstance(progress, Progress):
+        yield progress
+    elif progress is None or progress is False:
+        yield Progress()
+    elif progress is True:
+        with _terminal_bars() as callback:
+            yield Progress(callback)
+    elif callable(progress):
+        yield Progress(progress)
+    else:
+        raise InvalidInput(
+            f"progress must be True, False or a callback (stage, done, total), got {progress!r}."
+        )
+
+
+@contextmanager
+def _terminal_bars() -> Iterator[Callback]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Bars(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def callback(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield callback
