@@ -28,7 +28,7 @@ _MODULES = {
     "errors",
 }
 
-__all__ = ["__version__", *_PUBLIC, *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *_PUBLIC, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

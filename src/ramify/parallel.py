@@ -75,7 +75,7 @@ def map_blocks(
         waiting = iter(blocks)
         futures: list[Future[R]] = []
         with ThreadPoolExecutor(threads) as pool:
-            running = set()
+            running: set[Future[R]] = set()
             try:
                 while True:
                     # A few blocks ahead keeps every thread busy, and leaves little to run off after Ctrl-C.

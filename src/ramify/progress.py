@@ -63,15 +63,19 @@ def reporting(progress: ProgressLike | Progress) -> Iterator[Progress]:
     elif callable(progress):
         yield Progress(progress)
     else:
-        raise InvalidInput(
-            f"progress must be True, False or a callback (stage, done, total), got {progress!r}."
-        )
+        raise InvalidInput(f"progress must be True, False or a callback (stage, done, total), got {progress!r}.")
 
 
 @contextmanager
 def _terminal_bars() -> Iterator[Callback]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bars
 
     columns = (

@@ -114,7 +114,7 @@ def check_random_state(seed: Any) -> np.random.Generator:
         return seed
     if isinstance(seed, np.random.RandomState):
         return np.random.default_rng(seed.randint(0, 2**32, size=4, dtype=np.uint32))
-    if seed is None or (isinstance(seed, numbers.Integral) and not isinstance(seed, bool) and seed >= 0):
+    if seed is None or (isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0):
         return np.random.default_rng(None if seed is None else int(seed))
     raise InvalidInput(f"random_state must be None, an int of at least 0 or a NumPy Generator, got {seed!r}.")
 
@@ -145,7 +145,9 @@ def check_vectors(
     """
     sparse = is_sparse(X)
     if sparse and not accept_sparse:
-        raise InvalidInput(f"{name} is sparse, which this method does not take. Pass {name}.toarray() if it fits in memory.")
+        raise InvalidInput(
+            f"{name} is sparse, which this method does not take. Pass {name}.toarray() if it fits in memory."
+        )
     X = _as_csr(X, name) if sparse else _as_dense(X, name)
     n, d = X.shape
     if n < min_rows:
@@ -157,7 +159,7 @@ def check_vectors(
         raise InvalidInput(f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if n_features is not None and d != n_features:
         raise InvalidInput(
-            f"{name} has {d} features, but the model was fitted with {n_features} features. Use the same embedding for both."
+            f"{name} has {d} features, but the model was fitted with {n_features} features. Embed both alike."
         )
     _check_finite(X, name)
     if nonzero_rows:
@@ -193,7 +195,7 @@ def _as_dense(X: Any, name: str) -> np.ndarray:
             ) from None
     if X.ndim != 2:
         way_out = (
-            f"Reshape your data: {name}.reshape(-1, 1) if it has a single feature, {name}.reshape(1, -1) if it is a single sample."
+            f"Reshape your data: {name}.reshape(-1, 1) for a single feature, {name}.reshape(1, -1) for a single sample."
             if X.ndim == 1
             else "Flatten each sample to one row."
         )
@@ -217,7 +219,9 @@ def _check_finite(X: Any, name: str) -> None:
     step = max(1, 2**22 // (1 if values.ndim == 1 else values.shape[1]))
     with np.errstate(over="ignore", invalid="ignore"):
         # A block's sum is finite when all its values are (an overflow is looked at again): no boolean copy of X.
-        if all(np.isfinite(values[rows].sum()) or np.isfinite(values[rows]).all() for rows in row_blocks(len(values), step)):
+        if all(
+            np.isfinite(values[rows].sum()) or np.isfinite(values[rows]).all() for rows in row_blocks(len(values), step)
+        ):
             return
     bad = np.zeros(X.shape[0], dtype=bool)
     has_nan = False
@@ -230,11 +234,7 @@ def _check_finite(X: Any, name: str) -> None:
             bad[rows] = ~np.isfinite(X[rows]).all(axis=1)
             has_nan = has_nan or bool(np.isnan(X[rows][bad[rows]]).any())
     what = "NaN" if has_nan else "inf"
-    where = np.flatnonzero(bad)
-    raise InvalidInput(
-        f"{name} has {what} in {len(where)} row{'s' * (len(where) > 1)} (first: {', '.join(map(str, where[:3]))}); "
-        "drop or impute them before clustering."
-    )
+    raise InvalidInput(f"{name} has {what} in {_rows(bad)}; drop or impute them before clustering.")
 
 
 def _check_nonzero_rows(X: Any, name: str) -> None:
@@ -242,12 +242,17 @@ def _check_nonzero_rows(X: Any, name: str) -> None:
         largest = abs(X).max(axis=1).toarray().ravel()
     else:
         largest = np.maximum(X.max(axis=1), -X.min(axis=1))
-    where = np.flatnonzero(largest == 0)
-    if len(where):
+    if (largest == 0).any():
         raise InvalidInput(
-            f"{name} has {len(where)} zero row{'s' * (len(where) > 1)} (first: {', '.join(map(str, where[:3]))}), which have no "
-            "direction under cosine; drop them or use metric='sqeuclidean'."
+            f"{name} has {_rows(largest == 0, 'zero row')}, which have no direction under cosine; "
+            "drop them or use metric='sqeuclidean'."
         )
+
+
+def _rows(where: np.ndarray, noun: str = "row") -> str:
+    """How many rows a mask marks, and the first of them."""
+    marked = np.flatnonzero(where)
+    return f"{len(marked)} {noun}{'s' * (len(marked) > 1)} (first: {', '.join(map(str, marked[:3]))})"
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
