@@ -1,0 +1,49 @@
+"""What a user waits for before any work starts: importing, and the first line of the command line."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from benchmarks.case import Case
+
+start = Case("import", "A new process that imports one thing; bar: ramify 0.5 s, `ramify --help` 0.7 s", repeat=5)
+
+
+def _python(*arguments: str) -> None:
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+@start.contestant("ramify")
+def ramify() -> None:
+    _python("-c", "import ramify")
+
+
+@start.contestant("ramify --help")
+def ramify_help() -> None:
+    _python("-m", "ramify", "--help")
+
+
+@start.contestant("bare python")
+def bare() -> None:
+    _python("-c", "pass")
+
+
+@start.contestant("numpy")
+def numpy() -> None:
+    _python("-c", "import numpy")
+
+
+@start.contestant("scipy linkage", needs="scipy")
+def scipy() -> None:
+    _python("-c", "import scipy.cluster.hierarchy")
+
+
+@start.contestant("scikit-learn", needs="sklearn")
+def sklearn() -> None:
+    _python("-c", "import sklearn.cluster")
+
+
+@start.contestant("fastcluster", needs="fastcluster")
+def fastcluster() -> None:
+    _python("-c", "import fastcluster")

@@ -1,0 +1,1 @@
+"""Files: vectors, items and labels in; results out, whole or not at all."""
