@@ -26,6 +26,7 @@ _PUBLIC = {
 _MODULES = {
     "agglomerate",
     "errors",
+    "similarity",
 }
 
 __all__ = ["__version__", *_PUBLIC, *_MODULES]
