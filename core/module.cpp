@@ -11,4 +11,5 @@ NB_MODULE(RAMIFY_MODULE, m) {
         }
     });
     bind_cpu(m);
+    bind_tree(m);
 }

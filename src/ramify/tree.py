@@ -1,0 +1,721 @@
+"""`Tree`: the one result type, a hierarchy over leaves 0 .. n-1 as plain arrays.
+
+A tree is its parent array. Ids grow from the leaves to the root, so every pass up or down is a loop over an array and
+nothing recurses: a path-shaped tree of a million leaves is as good as a balanced one. What else a tree knows (sizes,
+the depth-first layout, lowest common ancestors) is computed on first use and kept.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.errors import InvalidInput, InvalidTree, RamifyWarning
+from ramify.validate import check_float, check_int, check_random_state
+
+if TYPE_CHECKING:
+    import networkx
+
+    from ramify._tree_text import Description
+    from ramify.io.atomic import PathLike
+
+__all__ = ["Tree"]
+
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Tree:
+    """A rooted tree over leaves, binary or not; immutable.
+
+    The rules, which :meth:`validate` checks and names:
+
+    1. ``parent`` is a one-dimensional array of integers with one entry a node, at least one;
+    2. the last node is the root, with parent -1, and no other node has a parent outside ``0 .. m-1``;
+    3. ``parent[i] > i``: children come before parents;
+    4. the leaves are ``0 .. n-1``: every later node has children;
+    5. an inner node has at least two children;
+    6. ``height`` has one finite number a node, 0 at the leaves;
+    7. ``level`` has one integer a node, 0 at the leaves and never decreasing towards the root.
+
+    Parameters
+    ----------
+    parent : array of shape (m,)
+        Parent of each node; -1 at the root.
+    height : array of shape (m,), optional
+        Height of each node, growing towards the root (:attr:`is_monotone` says whether it does). By default the
+        number of edges on the longest way down to a leaf.
+    level : array of shape (m,), optional
+        The round in which a level-wise method made each node; :meth:`partition` gives the rounds back.
+    info : mapping, optional
+        How the tree was made: method, parameters, metric, versions, approximations. Not part of equality.
+
+    Notes
+    -----
+    Two trees are equal (``==``) when they hold the same clusters of leaves with the same heights and levels, whatever
+    the numbering of their inner nodes.
+
+    Examples
+    --------
+    >>> tree = Tree([3, 3, 4, 4, -1])           # ((0, 1), 2)
+    >>> tree.n_leaves, tree.height.tolist(), tree.size.tolist()
+    (3, [0.0, 0.0, 0.0, 1.0, 2.0], [1, 1, 1, 2, 3])
+    >>> tree.cut(n_clusters=2).tolist()
+    [0, 0, 1]
+    >>> tree.lca(0, [1, 2]).tolist()
+    [3, 4]
+    >>> Tree([3, 3, 3, 4, -1])
+    Traceback (most recent call last):
+    ...
+    ramify.errors.InvalidTree: tree breaks rule 5 (an inner node has at least two children): node 4 has 1 child. ...
+    """
+
+    def __init__(
+        self,
+        parent: Any,
+        height: Any = None,
+        *,
+        level: Any = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._parent: IntArray = _own_integers("parent", parent, rule=1)
+        self._height: FloatArray | None = None if height is None else _own_heights(height)
+        self._level: IntArray | None = None if level is None else _own_integers("level", level, rule=7)
+        self._info: dict[str, Any] = dict(info or {})
+        self.validate()
+
+    def validate(self) -> None:
+        """Raise :class:`~ramify.errors.InvalidTree` with the first rule that the arrays break, if they break one."""
+        rule, node, n_leaves = _core.tree_check(self._parent)
+        if rule:
+            raise _broken(rule, node, n_leaves, self._parent)
+        self._n_leaves: int = n_leaves
+        if self._height is None:
+            self._height = _read_only(_core.tree_levels_up(self._parent).astype(np.float64))
+        _check_height(self._height, self._parent, n_leaves)
+        if self._level is not None:
+            _check_level(self._level, self._parent, n_leaves)
+
+    # --- the arrays ---------------------------------------------------------------------------------------------------
+
+    @property
+    def parent(self) -> IntArray:
+        """Parent of each node, int64[m]; -1 at the root, which is the last node."""
+        return self._parent
+
+    @property
+    def height(self) -> FloatArray:
+        """Height of each node, float64[m]; 0 at the leaves."""
+        assert self._height is not None
+        return self._height
+
+    @property
+    def level(self) -> IntArray | None:
+        """Round in which each node was made, int64[m], or None; 0 at the leaves."""
+        return self._level
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """How the tree was made; yours to add to."""
+        return self._info
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, n."""
+        return self._n_leaves
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, m."""
+        return len(self._parent)
+
+    @property
+    def root(self) -> int:
+        """Id of the root, m - 1."""
+        return len(self._parent) - 1
+
+    @cached_property
+    def size(self) -> IntArray:
+        """Leaves below each node, int64[m]; 1 at the leaves."""
+        return _read_only(_core.tree_sizes(self._parent, self._n_leaves))
+
+    @cached_property
+    def _layout(self) -> tuple[IntArray, IntArray, IntArray]:
+        order, first, last = _core.tree_layout(self._parent, self.size, self._n_leaves)
+        return _read_only(order), _read_only(first), _read_only(last)
+
+    @property
+    def leaf_order(self) -> IntArray:
+        """Leaves in depth-first order, int64[n], children in order of their ids (as SciPy's ``leaves_list``).
+
+        The leaves below node v are ``leaf_order[first[v]:last[v]]``.
+        """
+        return self._layout[0]
+
+    @property
+    def first(self) -> IntArray:
+        """Where each node's leaves begin in :attr:`leaf_order`, int64[m]."""
+        return self._layout[1]
+
+    @property
+    def last(self) -> IntArray:
+        """Where each node's leaves end in :attr:`leaf_order` (exclusive), int64[m]."""
+        return self._layout[2]
+
+    @cached_property
+    def node_depth(self) -> IntArray:
+        """Edges between each node and the root, int64[m]."""
+        return _read_only(_core.tree_levels_down(self._parent))
+
+    @cached_property
+    def child_start(self) -> IntArray:
+        """Where the children of inner node n + i begin in :attr:`child_ids`, int64[m - n + 1]."""
+        return self._children[0]
+
+    @cached_property
+    def child_ids(self) -> IntArray:
+        """Children of all inner nodes, node after node, int64[m - 1]; see :attr:`child_start`."""
+        return self._children[1]
+
+    @cached_property
+    def _children(self) -> tuple[IntArray, IntArray]:
+        start, child = _core.tree_children(self._parent, self._n_leaves)
+        return _read_only(start), _read_only(child)
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def depth(self) -> int:
+        """Edges on the longest way from the root to a leaf."""
+        return int(self.node_depth.max())
+
+    @cached_property
+    def is_binary(self) -> bool:
+        """True when every inner node has two children."""
+        return self.n_nodes == 2 * self._n_leaves - 1
+
+    @cached_property
+    def is_monotone(self) -> bool:
+        """True when heights never decrease towards the root; centroid and median linkage may break it."""
+        height = self.height
+        return bool((height[self._parent[:-1]] >= height[:-1]).all())
+
+    def children(self, v: int) -> IntArray:
+        """Children of node ``v``, by id; empty for a leaf."""
+        v = self._check_node(v)
+        if v < self._n_leaves:
+            return np.empty(0, dtype=np.int64)
+        i = v - self._n_leaves
+        return self.child_ids[self.child_start[i] : self.child_start[i + 1]]
+
+    def members(self, v: int) -> IntArray:
+        """Leaves below node ``v``, sorted; ``[v]`` for a leaf."""
+        v = self._check_node(v)
+        return np.sort(self.leaf_order[self.first[v] : self.last[v]])
+
+    def ancestors(self, v: int) -> IntArray:
+        """Nodes above node ``v``, from its parent to the root; empty for the root."""
+        return _core.tree_ancestors(self._parent, self._check_node(v))
+
+    def lca(self, i: Any, j: Any) -> Any:
+        """Lowest common ancestor of nodes ``i`` and ``j``; arrays broadcast.
+
+        O(1) a pair after one linear preparation. A node counts as its own ancestor.
+
+        Parameters
+        ----------
+        i, j : int or array of ints
+            Nodes, leaves or inner.
+
+        Returns
+        -------
+        int for two ints, otherwise an int64 array
+
+        Examples
+        --------
+        >>> Tree([4, 4, 5, 5, 6, 6, -1]).lca([0, 0, 4], [1, 2, 1]).tolist()
+        [4, 6, 4]
+        """
+        from ramify.parallel import resolve_jobs
+
+        u, v = (self._check_nodes(nodes) for nodes in (i, j))
+        try:
+            u, v = np.broadcast_arrays(u, v)
+        except ValueError:
+            raise InvalidInput(f"i and j of lca do not broadcast: shapes {u.shape} and {v.shape}.") from None
+        shape = u.shape
+        flat = [np.ascontiguousarray(nodes).reshape(-1) for nodes in (u, v)]
+        found = self._lca(*flat, min(resolve_jobs(-1), 1 + len(flat[0]) // 10_000)).reshape(shape)
+        return int(found) if shape == () else found
+
+    @cached_property
+    def _lca(self) -> Any:
+        if self.n_nodes >= 2**31:
+            raise InvalidInput(f"lca takes trees of fewer than 2**31 nodes, this one has {self.n_nodes}.")
+        return _core.Lca(self._parent, self.first, self.last, self._n_leaves)
+
+    def _check_node(self, v: Any) -> int:
+        return check_int("node", v, low=0, high=self.root, why=f"for a tree of {self.n_nodes} nodes")
+
+    def _check_nodes(self, nodes: Any) -> IntArray:
+        nodes = np.asarray(nodes)
+        if nodes.dtype.kind not in "iu":
+            if nodes.size:
+                raise InvalidInput(f"nodes must be integers, got dtype {nodes.dtype}.")
+            nodes = nodes.astype(np.int64)
+        if nodes.size and not (nodes.min() >= 0 and nodes.max() <= self.root):
+            wrong = nodes[(nodes < 0) | (nodes > self.root)].flat[0]
+            raise InvalidInput(f"node must be in [0, {self.root}] for a tree of {self.n_nodes} nodes, got {wrong}.")
+        return nodes.astype(np.int64, copy=False)
+
+    # --- cuts ---------------------------------------------------------------------------------------------------------
+
+    def cut(
+        self,
+        n_clusters: int | None = None,
+        *,
+        height: float | None = None,
+        min_size: int | None = None,
+        max_size: int | None = None,
+    ) -> IntArray:
+        """Flat clusters of the leaves.
+
+        * ``n_clusters=k`` makes splits from the highest node down until there are k clusters: exactly k on a binary
+          tree, for every k. Nodes of equal height are split in reverse order of their ids. On other trees a split that
+          would lead above k is left out; where no lower one fits either, the result has fewer than k clusters, and a
+          warning says so. Where SciPy's ``fcluster(criterion="maxclust")`` gives k clusters, they are the same ones.
+        * ``height=h`` keeps together what was joined at height h or below, as SciPy's
+          ``fcluster(criterion="distance")``: a cluster is a largest node with no height above h in it.
+        * ``max_size=s`` splits every cluster of more than s leaves; alone, it gives the coarsest such cut.
+        * ``min_size=s`` leaves no cluster with fewer than s leaves: a node is split only where two or more of its
+          children have s leaves, and a smaller child stays with its largest sibling, whichever cluster that ends up
+          in. Alone, it gives the finest such clusters. So outliers that join late neither become clusters nor stop
+          the rest from being split (the condensed tree of HDBSCAN, with outliers kept in place of noise).
+
+        Sizes combine with each other and with ``n_clusters`` or ``height``, and come first: the clusters are those of
+        the condensed tree, and a cluster above ``max_size`` is split even below ``height`` or beyond ``n_clusters``.
+        Where ``min_size`` forbids the split that ``max_size`` asks for, the cluster stays whole, with a warning.
+
+        For heights that decrease towards the root, a node counts with the largest height in its subtree, as in SciPy.
+
+        Parameters
+        ----------
+        n_clusters : int in [1, n], optional
+        height : float, optional
+        min_size : int in [1, n], optional
+        max_size : int of at least 1, optional
+
+        Returns
+        -------
+        int64 array of shape (n,)
+            Clusters 0, 1, … in order of their smallest leaf.
+
+        Examples
+        --------
+        >>> tree = Tree.from_linkage([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [5, 6, 5.0, 4], [4, 7, 9.0, 5]])
+        >>> tree.cut(n_clusters=2).tolist(), tree.cut(height=2.0).tolist()
+        ([0, 0, 0, 0, 1], [0, 0, 1, 1, 2])
+        >>> tree.cut(min_size=2).tolist(), tree.cut(max_size=2).tolist()
+        ([0, 0, 1, 1, 0], [0, 0, 1, 1, 2])
+        """
+        n = self._n_leaves
+        if n_clusters is None and height is None and min_size is None and max_size is None:
+            raise InvalidInput("Say where to cut: n_clusters=, height=, min_size= or max_size=.")
+        if n_clusters is not None and height is not None:
+            raise InvalidInput("Give n_clusters or height, not both; either combines with min_size and max_size.")
+        why = f"for {n} leaves"
+        k = 0 if n_clusters is None else check_int("n_clusters", n_clusters, low=1, high=n, why=why)
+        small = 1 if min_size is None else check_int("min_size", min_size, low=1, high=n, why=why)
+        large = np.iinfo(np.int64).max if max_size is None else check_int("max_size", max_size, low=1)
+        if small > large:
+            raise InvalidInput(f"min_size must not be above max_size, got {small} and {large}.")
+        by_height = height is not None
+        threshold = _check_threshold(height) if by_height else 0.0
+        labels, count, oversized = _core.tree_cut(
+            self._parent, self.size, self._largest_height, self._top_down, n, k, by_height, threshold, small, large
+        )
+        if oversized:
+            warnings.warn(
+                f"A cluster of more than max_size={max_size} leaves remains: its parts are below min_size={min_size}.",
+                RamifyWarning,
+                stacklevel=2,
+            )
+        if k and count != k:
+            why = "max_size asks for more" if count > k else "no split that fits is left"
+            if count < k and small > 1:
+                why = f"no split is left with min_size={small} leaves on two sides"
+            warnings.warn(f"The cut has {count} clusters, not {k}: {why}.", RamifyWarning, stacklevel=2)
+        return labels
+
+    def partition(self, level: int) -> IntArray:
+        """Clusters as they stood after round ``level`` of a level-wise method, numbered as in :meth:`cut`.
+
+        Examples
+        --------
+        >>> tree = Tree([4, 4, 5, 5, 6, 6, -1], level=[0, 0, 0, 0, 1, 2, 3])
+        >>> [tree.partition(round).tolist() for round in range(4)]
+        [[0, 1, 2, 3], [0, 0, 1, 2], [0, 0, 1, 1], [0, 0, 0, 0]]
+        """
+        if self._level is None:
+            raise InvalidInput("This tree has no levels, because it was not made in rounds; use cut(height=...).")
+        level = check_int("level", level, low=0)
+        return _core.tree_top_labels(self._parent, (self._level <= level).view(np.uint8), self._n_leaves)
+
+    @cached_property
+    def _largest_height(self) -> FloatArray:
+        """Largest height of an inner node in each subtree."""
+        if self.is_monotone:
+            return self.height
+        return _core.tree_largest_heights(self._parent, self.height, self._n_leaves)
+
+    @cached_property
+    def _top_down(self) -> IntArray:
+        """Inner nodes from the highest to the lowest, parents before children."""
+        largest = self._largest_height[self._n_leaves :]
+        return self._n_leaves + np.argsort(largest, kind="stable")[::-1]
+
+    # --- other trees --------------------------------------------------------------------------------------------------
+
+    def _derive(self, parent: IntArray, source: IntArray) -> Tree:
+        """The tree of ``parent`` whose node i takes height and level from node ``source[i]`` of this one."""
+        level = None if self._level is None else self._level[source]
+        return Tree(parent, self.height[source], level=level, info=self._info)
+
+    def subtree(self, v: int) -> Tree:
+        """The tree below node ``v``; its leaf i is ``members(v)[i]``.
+
+        >>> Tree([4, 4, 5, 5, 6, 6, -1]).subtree(5)
+        Tree(n_leaves=2, n_nodes=3, depth=1)
+        """
+        return self._derive(*_core.tree_prune(self._parent, self._n_leaves, self.members(v)))
+
+    def prune(self, keep: Any) -> Tree:
+        """The tree of some of the leaves; inner nodes left with one child vanish.
+
+        Parameters
+        ----------
+        keep : array of leaf ids, or a boolean mask of shape (n,)
+            Leaf i of the result is ``keep[i]`` (for a mask: its i-th true entry), as in ``X[keep]``.
+
+        Examples
+        --------
+        >>> tree = Tree([4, 4, 5, 5, 6, 6, -1])
+        >>> tree.prune([3, 0, 1]).cut(n_clusters=2).tolist()
+        [0, 1, 1]
+        """
+        keep = np.asarray(keep)
+        if keep.dtype == bool:
+            if keep.shape != (self._n_leaves,):
+                raise InvalidInput(f"A mask of leaves must have shape ({self._n_leaves},), got {keep.shape}.")
+            keep = np.flatnonzero(keep)
+        if keep.ndim != 1 or len(keep) == 0:
+            raise InvalidInput("keep must name at least one leaf: a list of leaf ids, or a boolean mask.")
+        keep = self._check_leaves("keep", keep)
+        return self._derive(*_core.tree_prune(self._parent, self._n_leaves, keep))
+
+    def relabel(self, perm: Any) -> Tree:
+        """The same tree with leaf i called ``perm[i]``; inner nodes keep their ids.
+
+        So the tree of ``X[perm]``, relabelled by ``perm``, is the tree of ``X``. (``prune(perm)`` goes the other way.)
+
+        >>> Tree([3, 3, 4, 4, -1]).relabel([2, 0, 1]).cut(n_clusters=2).tolist()
+        [0, 1, 0]
+        """
+        perm = np.asarray(perm)
+        if perm.shape != (self._n_leaves,):
+            raise InvalidInput(f"perm must have shape ({self._n_leaves},), one new id a leaf, got {perm.shape}.")
+        perm = self._check_leaves("perm", perm)
+        parent = self._parent.copy()
+        parent[perm] = self._parent[: self._n_leaves]
+        return Tree(parent, self.height, level=self._level, info=self._info)
+
+    def _check_leaves(self, name: str, leaves: np.ndarray) -> IntArray:
+        n = self._n_leaves
+        if leaves.dtype.kind not in "iu":
+            raise InvalidInput(f"{name} must hold leaf ids (integers), got dtype {leaves.dtype}.")
+        if leaves.min() < 0 or leaves.max() >= n:
+            wrong = leaves[(leaves < 0) | (leaves >= n)][0]
+            raise InvalidInput(f"{name} has {wrong}, which is not a leaf: leaves are 0 .. {n - 1}.")
+        leaves = np.ascontiguousarray(leaves, dtype=np.int64)
+        seen = np.bincount(leaves, minlength=n)
+        if seen.max() > 1:
+            raise InvalidInput(f"{name} has leaf {int(seen.argmax())} more than once.")
+        return leaves
+
+    def binarize(self, random_state: Any = None) -> Tree:
+        """A binary tree: each node of more than two children becomes a random binary tree over them, at its height.
+
+        Two random parts are joined until one is left, so that of three children each pair is equally likely to be the
+        closest.
+
+        >>> Tree([4, 4, 4, 4, -1]).binarize(random_state=0).is_binary
+        True
+        """
+        if self.is_binary:
+            return self
+        seed = int(check_random_state(random_state).integers(2**63))
+        return self._derive(*_core.tree_binarize(self._parent, self.child_start, self.child_ids, self._n_leaves, seed))
+
+    def with_info(self, **info: Any) -> Tree:
+        """The same tree with more entries in :attr:`info`."""
+        return Tree(self._parent, self.height, level=self._level, info={**self._info, **info})
+
+    # --- from and to other forms --------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_merges(
+        cls,
+        left: Any,
+        right: Any,
+        height: Any,
+        n_leaves: int,
+        *,
+        info: Mapping[str, Any] | None = None,
+        level: Any = None,
+    ) -> Tree:
+        """The binary tree of n - 1 merges, the i-th of which joins two nodes to node n + i.
+
+        Merges may come in any order in which a node is made before it is used. When heights never decrease from a
+        merge to one that uses it, the nodes are renumbered by (height, order of creation), as SciPy does; otherwise
+        they keep their order. ``height`` and ``level`` have one entry a merge.
+
+        >>> Tree.from_merges([0, 2], [1, 3], [1.0, 4.0], 3).cut(height=2.0).tolist()
+        [0, 0, 1]
+        """
+        from ramify import _tree_build
+
+        parent, height, level = _tree_build.from_merges(left, right, height, n_leaves, level)
+        return cls(parent, height, level=level, info=info)
+
+    @classmethod
+    def from_parents(
+        cls,
+        parent: Any,
+        n_leaves: int,
+        height: Any = None,
+        level: Any = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> Tree:
+        """A tree from parents in any numbering of the inner nodes; the leaves are ``0 .. n_leaves - 1``.
+
+        Inner nodes with one child, or with no leaf below, vanish. The others are renumbered by (height, levels above
+        the leaves, smallest leaf), so the result does not depend on the numbering that came in. The root has parent
+        -1. ``height`` and ``level`` have one entry a node; a leaf's own are not looked at.
+
+        >>> Tree.from_parents([3, 4, 4, -1, 5, 3], 3).parent.tolist()
+        [4, 3, 3, 4, -1]
+        """
+        from ramify import _tree_build
+
+        parent, height, level = _tree_build.from_parents(parent, n_leaves, height, level)
+        return cls(parent, height, level=level, info=info)
+
+    @classmethod
+    def from_linkage(cls, Z: Any, *, info: Mapping[str, Any] | None = None) -> Tree:
+        """The tree of a SciPy linkage matrix; row i is node n + i. The counts in its fourth column are not needed."""
+        from ramify import _tree_build
+
+        parent, height = _tree_build.from_linkage(Z)
+        return cls(parent, height, info=info)
+
+    def to_linkage(self) -> FloatArray:
+        """SciPy's linkage matrix of a binary tree, float64[n - 1, 4]: node n + i is row i.
+
+        >>> Tree([3, 3, 4, 4, -1]).to_linkage().tolist()
+        [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 2.0, 3.0]]
+        """
+        from ramify import _tree_build
+
+        return _tree_build.to_linkage(self)
+
+    def to_networkx(self) -> networkx.DiGraph:
+        """A ``networkx.DiGraph`` with edges from parents to children and node attributes ``height`` and ``size``."""
+        from ramify import _tree_build
+
+        return _tree_build.to_networkx(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists and strings, for JSON; :meth:`from_dict` reads them back.
+
+        >>> import json
+        >>> tree = Tree([3, 3, 4, 4, -1])
+        >>> Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
+        True
+        """
+        from ramify.io import treefile
+
+        return treefile.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Tree:
+        """The tree that :meth:`to_dict` described."""
+        from ramify.io import treefile
+
+        return treefile.from_dict(data)
+
+    def save(self, path: PathLike) -> None:
+        """Write the tree to a file, whole or not at all; :meth:`load` reads it. See :mod:`ramify.io.treefile`."""
+        from ramify.io import treefile
+
+        treefile.save(self, path)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Tree:
+        """The tree that :meth:`save` wrote; safe on files from strangers."""
+        from ramify.io import treefile
+
+        return treefile.load(path)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def describe(self) -> Description:
+        """Sizes, depth and balance of the tree, as a dict that prints well."""
+        from ramify._tree_text import describe
+
+        return describe(self)
+
+    def summary(self, items: Sequence[Any] | None = None, *, n_clusters: int = 12, n_examples: int = 3) -> str:
+        """A text outline of the top of the tree with example items.
+
+        Parameters
+        ----------
+        items : sequence of n strings, optional
+            What each leaf is; by default its number.
+        n_clusters : int
+            How many branches the outline ends in: those of ``cut(n_clusters=...)`` with outliers left in place.
+        n_examples : int
+            Items shown for each of them, spread over the branch.
+
+        Examples
+        --------
+        >>> tree = Tree.from_linkage([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 5.0, 4]])
+        >>> print(tree.summary(["cat", "dog", "car", "bus"], n_clusters=2))
+        4 leaves, height 5
+        ├─ 2 leaves, height 1: cat · dog
+        └─ 2 leaves, height 2: car · bus
+        """
+        from ramify._tree_text import summary
+
+        return summary(self, items, n_clusters=n_clusters, n_examples=n_examples)
+
+    # --- being a value ------------------------------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tree):
+            return NotImplemented
+        same_kind = (self.n_nodes, self.n_leaves, self._level is None) == (
+            other.n_nodes,
+            other.n_leaves,
+            other._level is None,
+        )
+        if not same_kind or self.height[-1] != other.height[-1]:
+            return False
+        return self._same_arrays(other) or self._canonical._same_arrays(other._canonical)
+
+    def _same_arrays(self, other: Tree) -> bool:
+        pairs = ((self._parent, other._parent), (self.height, other.height), (self._level, other._level))
+        return all(np.array_equal(a, b) for a, b in pairs if a is not None and b is not None)
+
+    @cached_property
+    def _canonical(self) -> Tree:
+        """The same tree with its inner nodes numbered in the one order that depends on the hierarchy alone."""
+        return self._derive(*_core.tree_canonical(self._parent, self.height, self._n_leaves))
+
+    def __hash__(self) -> int:
+        return hash((self.n_nodes, self.n_leaves, float(self.height[-1])))
+
+    def __repr__(self) -> str:
+        method = f", method={self._info['method']!r}" if "method" in self._info else ""
+        return f"Tree(n_leaves={self.n_leaves}, n_nodes={self.n_nodes}, depth={self.depth}{method})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self._parent, self.height, self._level, self._info)
+
+
+def _unpickle(parent: IntArray, height: FloatArray, level: IntArray | None, info: dict[str, Any]) -> Tree:
+    return Tree(parent, height, level=level, info=info)
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def _own_integers(name: str, values: Any, *, rule: int) -> IntArray:
+    """A read-only int64 copy (or the array itself where it is one already that nobody can write to)."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InvalidTree(
+            f"tree breaks rule {rule} ({name} is a one-dimensional array of integers): "
+            f"got dtype {array.dtype} and shape {array.shape}."
+        )
+    return _own(array, np.int64)
+
+
+def _own_heights(values: Any) -> FloatArray:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iuf":
+        raise InvalidTree(
+            "tree breaks rule 6 (height has one finite number a node): "
+            f"got dtype {array.dtype} and shape {array.shape}."
+        )
+    return _own(array, np.float64)
+
+
+def _own(array: np.ndarray, dtype: type) -> np.ndarray:
+    frozen = array.dtype == dtype and array.flags.c_contiguous and not array.flags.writeable and array.base is None
+    return array if frozen else _read_only(np.array(array, dtype=dtype, order="C"))
+
+
+def _check_height(height: FloatArray, parent: IntArray, n_leaves: int) -> None:
+    rule = "tree breaks rule 6 (height has one finite number a node, 0 at the leaves): "
+    if len(height) != len(parent):
+        raise InvalidTree(f"{rule}{len(height)} heights for {len(parent)} nodes.")
+    if not np.isfinite(height).all():
+        where = int(np.flatnonzero(~np.isfinite(height))[0])
+        raise InvalidTree(f"{rule}height[{where}] is {height[where]}.")
+    if height[:n_leaves].any():
+        where = int(np.flatnonzero(height[:n_leaves])[0])
+        raise InvalidTree(f"{rule}height[{where}] is {height[where]}, and node {where} is a leaf.")
+
+
+def _check_level(level: IntArray, parent: IntArray, n_leaves: int) -> None:
+    rule = "tree breaks rule 7 (level has one integer a node, 0 at the leaves, never decreasing towards the root): "
+    if len(level) != len(parent):
+        raise InvalidTree(f"{rule}{len(level)} levels for {len(parent)} nodes.")
+    if level[:n_leaves].any():
+        where = int(np.flatnonzero(level[:n_leaves])[0])
+        raise InvalidTree(f"{rule}level[{where}] is {level[where]}, and node {where} is a leaf.")
+    down = np.flatnonzero(level[parent[:-1]] < level[:-1])
+    if len(down):
+        v = int(down[0])
+        raise InvalidTree(f"{rule}level[{v}] is {level[v]} and its parent {parent[v]} has {level[parent[v]]}.")
+
+
+def _broken(rule: int, node: int, n_leaves: int, parent: IntArray) -> InvalidTree:
+    m = len(parent)
+    if rule == 1:
+        what = "(parent has one entry a node, at least one): it is empty"
+    elif rule == 2 and node == m - 1:
+        what = f"(the last node is the root, with parent -1): parent[{node}] is {parent[node]}"
+    elif rule == 2:
+        what = f"(only the last node is a root, and parents are below {m}): parent[{node}] is {parent[node]}"
+    elif rule == 3:
+        what = f"(parent[i] > i): parent[{node}] is {parent[node]}"
+    elif rule == 4:
+        what = f"(the leaves are 0 .. n-1): node {node} has no children, and node {n_leaves} before it has"
+    else:
+        what = f"(an inner node has at least two children): node {node} has 1 child"
+    return InvalidTree(f"tree breaks rule {rule} {what}. Tree.from_parents(parent, n_leaves) puts nodes in order.")
+
+
+def _check_threshold(height: Any) -> float:
+    """A height to cut at; infinity is one cluster."""
+    if isinstance(height, float | np.floating) and np.isinf(height):
+        return float(height)
+    return check_float("height", height)
