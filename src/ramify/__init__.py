@@ -26,6 +26,7 @@ _PUBLIC = {
 _MODULES = {
     "agglomerate",
     "errors",
+    "io",
     "similarity",
 }
 

@@ -1,1 +1,20 @@
-"""Files: vectors, items and labels in; results out, whole or not at all."""
+"""Files: vectors, items and labels in; results out, whole or not at all.
+
+Nothing is ever unpickled. A file that cannot be used raises :class:`~ramify.errors.FileError` with one line that says
+why and what to do; ``docs/files.md`` lists the formats.
+"""
+
+from ramify.io.atomic import atomic_path, atomic_write, check_writable
+from ramify.io.items import check_items, read_items, read_labels, write_labels
+from ramify.io.vectors import read_vectors
+
+__all__ = [
+    "atomic_path",
+    "atomic_write",
+    "check_items",
+    "check_writable",
+    "read_items",
+    "read_labels",
+    "read_vectors",
+    "write_labels",
+]

@@ -1,0 +1,100 @@
+"""Truncated and hostile files: every reader answers with a ramify error or with data, quickly, and never crashes.
+
+The mutants run in one child process a format, so that a crash of a library would be seen as such, with a limit on
+its memory, so that believing a lying header would be too.
+"""
+
+import resource
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sample_files
+
+ROUNDS = 250
+MEMORY = 4 << 30
+ITEM_FILES = {
+    ".txt": b"one\ntwo\nthree\n",
+    ".jsonl": b'{"name": "one", "y": 1}\n{"name": "two", "y": 2}\n"three"\n',
+}
+
+
+def mutants(raw: bytes, random: np.random.Generator) -> list[bytes]:
+    """Cut short, bytes flipped, numbers blown up, pieces repeated, moved and removed, and plain noise."""
+    result = [b"", raw[:1], raw[:-1], raw * 2, b"\0" * 64, random.bytes(512)]
+    for _ in range(ROUNDS):
+        data = bytearray(raw)
+        size = len(data)
+        for _ in range(int(random.integers(1, 4))):
+            at = int(random.integers(size))
+            span = int(random.integers(1, 9))
+            match random.integers(7):
+                case 0:
+                    data[at : at + span] = random.bytes(span)
+                case 1:
+                    data[at : at + span] = b"\xff" * span
+                case 2:
+                    data[at : at + span] = b"\x7f" * span
+                case 3:
+                    del data[at : at + span * 8]
+                case 4:
+                    data[at:at] = data[at : at + span * 8]
+                case 5:
+                    data[at] ^= 1 << int(random.integers(8))
+                case _:
+                    del data[at:]
+            size = max(1, len(data))
+            if not data:
+                break
+        result.append(bytes(data))
+    return result
+
+
+def attack(kind: str, folder: str) -> None:
+    """Runs in the child: every mutant through every reader that takes the format."""
+    from ramify.errors import RamifyError
+    from ramify.io import read_items, read_labels, read_vectors
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    warnings.simplefilter("ignore", UserWarning)
+    path = Path(folder) / f"mutant{kind}"
+    readers = [read_items, read_labels] if kind in ITEM_FILES else [read_vectors]
+    if kind in (".npz", ".parquet", ".csv", ".npy"):
+        readers = [read_vectors, read_items, read_labels]
+    outcomes = set()
+    original = (Path(folder) / f"original{kind}").read_bytes()
+    for content in mutants(original, np.random.default_rng(len(kind))):
+        # A new file each time: an older mutant may still be mapped.
+        path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        for reader in readers:
+            try:
+                value = reader(path)
+            except RamifyError as error:
+                assert "\n" not in str(error), f"more than one line: {error}"
+                outcomes.add("error")
+                continue
+            outcomes.add("data")
+            if reader is read_vectors:
+                np.asarray(value).sum()  # memory-mapped data must really be there
+    assert outcomes == {"error", "data"} or kind == ".txt", f"the mutants are too tame or too wild: {outcomes}"
+
+
+@pytest.mark.parametrize("kind", [*sample_files.VECTOR_KINDS, *ITEM_FILES])
+def test_mutants(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"original{kind}"
+    if kind in ITEM_FILES:
+        path.write_bytes(ITEM_FILES[kind])
+    else:
+        sample_files.write(path, np.random.default_rng(1).integers(0, 250, (40, 6)).astype(np.float32))
+    done = subprocess.run(
+        [sys.executable, __file__, kind, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+if __name__ == "__main__":
+    attack(*sys.argv[1:])
