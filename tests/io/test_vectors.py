@@ -331,3 +331,22 @@ def test_vecs_that_are_broken(tmp_path: Path, X: np.ndarray, kind: str) -> None:
         path.write_bytes(content)
         with pytest.raises(FileError, match=message):
             read_vectors(path)
+
+
+def test_sparse_npz(tmp_path: Path) -> None:
+    from scipy.sparse import coo_matrix, save_npz
+
+    S = csr_matrix(random_array((30, 8), density=0.3, rng=np.random.default_rng(0)))
+    for matrix in (S, S.tocsc()):
+        save_npz(tmp_path / "s.npz", matrix)
+        got = read_vectors(tmp_path / "s.npz")
+        assert got.format == "csr" and (got != S).nnz == 0
+    save_npz(tmp_path / "s.npz", coo_matrix((3, 3)))
+    with pytest.raises(FileError, match=r"several arrays|no array of vectors"):
+        read_vectors(tmp_path / "s.npz")
+    save_npz(tmp_path / "s.npz", S.tobsr())
+    with pytest.raises(FileError, match="save it as CSR"):
+        read_vectors(tmp_path / "s.npz")
+    np.savez(tmp_path / "s.npz", data=S.data, indices=S.indices + 100, indptr=S.indptr, shape=S.shape, format=b"csr")
+    with pytest.raises(FileError, match="damaged"):
+        read_vectors(tmp_path / "s.npz")

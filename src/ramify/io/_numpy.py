@@ -53,6 +53,25 @@ def read_npz(path: PathLike, key: str | None, names: tuple[str, ...], ndim: int)
             return np.lib.format.read_array(member, allow_pickle=False)
 
 
+def read_sparse_npz(path: PathLike) -> Any:
+    """CSR rows that SciPy's ``save_npz`` wrote, or None where the file is something else."""
+    with zipfile.ZipFile(path) as archive:
+        names = set(archive.namelist())
+    if not {"indices.npy", "indptr.npy", "data.npy", "shape.npy", "format.npy"} <= names:
+        return None
+    from scipy.sparse import csc_matrix, csr_matrix
+
+    kinds = {b"csr": csr_matrix, b"csc": csc_matrix}
+    kind = read_npz(path, "format", (), ndim=0).item()
+    if kind not in kinds:
+        raise FileError(f"{path} holds a sparse matrix in format {kind!r}; save it as CSR: save_npz(path, X.tocsr()).")
+    parts = [read_npz(path, name, (), ndim=1) for name in ("data", "indices", "indptr")]
+    shape = tuple(int(side) for side in read_npz(path, "shape", (), ndim=1))
+    matrix = kinds[kind](tuple(parts), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix.tocsr()
+
+
 def _choose(
     path: PathLike, archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], names: tuple[str, ...], ndim: int
 ) -> str:

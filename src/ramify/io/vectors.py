@@ -8,7 +8,7 @@ import numpy as np
 
 from ramify.errors import FileError
 from ramify.io._common import Columns, PathLike, find, reading
-from ramify.io._numpy import read_npy, read_npz
+from ramify.io._numpy import read_npy, read_npz, read_sparse_npz
 from ramify.io._table import KINDS as TABLES
 from ramify.io._table import read_table_vectors
 from ramify.io._vecs import DTYPES as VECS
@@ -23,7 +23,7 @@ def read_vectors(path: PathLike, *, column: Columns = None) -> Any:
     """The vectors in a file, one row a point.
 
     - ``.npy``, ``.fvecs``, ``.bvecs``: memory-mapped, so a file larger than memory can be opened
-    - ``.npz``: one array; ``column`` is its name
+    - ``.npz``: one array; ``column`` is its name. Also the sparse matrices of ``scipy.sparse.save_npz``
     - ``.parquet``, ``.arrow``, ``.feather``: a column of lists of equal length, or several float columns
     - ``.csv``, ``.tsv``: all number columns, as float64; the separator and the header are found
     - ``.h5ad``: ``X``, or with ``column`` an embedding such as ``"X_pca"``; needs ``ramify[h5ad]``
@@ -56,7 +56,9 @@ def read_vectors(path: PathLike, *, column: Columns = None) -> Any:
         elif kind in VECS:
             vectors = read_vecs(path, kind)
         elif kind == ".npz":
-            vectors = read_npz(path, one, NAMES, ndim=2)
+            vectors = read_sparse_npz(path) if one is None else None
+            if vectors is None:
+                vectors = read_npz(path, one, NAMES, ndim=2)
         elif kind == ".h5ad":
             from ramify.io._h5ad import read_h5ad
 
