@@ -11,5 +11,6 @@ NB_MODULE(RAMIFY_MODULE, m) {
         }
     });
     bind_cpu(m);
+    bind_newick(m);
     bind_tree(m);
 }

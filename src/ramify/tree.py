@@ -533,6 +533,44 @@ class Tree:
 
         return _tree_build.to_linkage(self)
 
+    def to_newick(self, names: Sequence[Any] | None = None, *, exact: bool = True) -> str:
+        """Newick text, with branch lengths from heights.
+
+        Parameters
+        ----------
+        names : sequence of n strings, optional
+            Names of the leaves, quoted where they need it; by default their numbers.
+        exact : bool
+            Add ``[&height=...]`` and ``[&level=...]`` notes where branch lengths alone would not give the tree back to
+            the last bit. ``False`` leaves them out, for readers that cannot skip comments.
+
+        Examples
+        --------
+        >>> Tree([3, 3, 4, 4, -1]).to_newick(["cat", "dog", "big bus"])
+        "('big bus':2,(cat:1,dog:1):1);"
+        """
+        from ramify.io import newick
+
+        return newick.to_newick(self, names, exact=exact)
+
+    @classmethod
+    def from_newick(cls, text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
+        """The tree of Newick text.
+
+        Leaves whose names are the numbers 0 .. n-1 get those ids. Otherwise leaves are numbered as they appear and
+        ``info["names"]`` has their names; with ``names``, leaf i is the one called ``names[i]``. A node's height is
+        the longest way down to a leaf by branch lengths (leaves are at 0 also where the ways differ), unless a note
+        ``[&height=...]`` gives it; without either, see :class:`Tree`. Names of inner nodes and other comments are
+        skipped, underscores are kept, inner nodes of one child vanish.
+
+        >>> tree = Tree.from_newick("((cat:1,dog:1):2,'big bus':3);")
+        >>> tree.info["names"], tree.height.tolist()
+        (['cat', 'dog', 'big bus'], [0.0, 0.0, 0.0, 1.0, 3.0])
+        """
+        from ramify.io import newick
+
+        return newick.from_newick(text, names)
+
     def to_networkx(self) -> networkx.DiGraph:
         """A ``networkx.DiGraph`` with edges from parents to children and node attributes ``height`` and ``size``."""
         from ramify import _tree_build
