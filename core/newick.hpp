@@ -254,7 +254,7 @@ private:
     }
 
     void notes(std::int64_t v, bool with_height) {
-        const bool with_level = !level_.empty() && v >= n_leaves_;
+        const bool with_level = !level_.empty() && (v >= n_leaves_ || level_.size() == 1);
         if (!with_height && !with_level) return;
         out_ += "[&";
         if (with_height) {

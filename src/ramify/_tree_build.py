@@ -128,9 +128,8 @@ def from_linkage(Z: Any) -> tuple[np.ndarray, np.ndarray]:
             "scipy.cluster.hierarchy.linkage makes one."
         )
     if not np.isfinite(Z).all():
-        raise InvalidInput(
-            f"Row {int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])} of the linkage matrix is not finite."
-        )
+        row = int(np.flatnonzero(~np.isfinite(Z).all(axis=1))[0])
+        raise InvalidInput(f"Row {row} of the linkage matrix has NaN or inf.")
     n = len(Z) + 1
     pair = Z[:, :2].astype(np.int64)
     if (pair != Z[:, :2]).any():

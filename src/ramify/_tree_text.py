@@ -59,7 +59,7 @@ def describe(tree: Tree) -> Description:
 
 
 def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examples: int) -> str:
-    """Outline of the top of the tree: the branches of a cut that leaves outliers in place, with examples."""
+    """Outline of the top of the tree, larger branches first: a cut that leaves outliers in place, with examples."""
     n = tree.n_leaves
     if items is not None and len(items) != n:
         raise InvalidInput(f"items must have one entry a leaf ({n}), got {len(items)}.")
@@ -76,7 +76,7 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
         if v not in children:
             text += _examples(tree, v, items, n_examples)
         lines.append(text)
-        kids = children.get(v, [])
+        kids = sorted(children.get(v, []), key=lambda child: -int(tree.size[child]))
         for i in reversed(range(len(kids))):
             last = i == len(kids) - 1
             stack.append((kids[i], below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
