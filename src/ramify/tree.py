@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ramify import _core
-from ramify.errors import InvalidInput, InvalidTree, RamifyWarning
+from ramify._tree_forms import TreeForms
+from ramify._tree_rules import broken_rule, check_height, check_level, own_heights, own_integers, read_only
+from ramify.errors import InvalidInput, RamifyWarning
 from ramify.validate import check_float, check_int, check_random_state
 
 if TYPE_CHECKING:
-    import networkx
-
     from ramify._tree_text import Description
-    from ramify.io.atomic import PathLike
 
 __all__ = ["Tree"]
 
@@ -30,7 +29,7 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
-class Tree:
+class Tree(TreeForms):
     """A rooted tree over leaves, binary or not; immutable.
 
     The rules, which :meth:`validate` checks and names:
@@ -83,9 +82,9 @@ class Tree:
         level: Any = None,
         info: Mapping[str, Any] | None = None,
     ) -> None:
-        self._parent: IntArray = _own_integers("parent", parent, rule=1)
-        self._height: FloatArray | None = None if height is None else _own_heights(height)
-        self._level: IntArray | None = None if level is None else _own_integers("level", level, rule=7)
+        self._parent: IntArray = own_integers("parent", parent, rule=1)
+        self._height: FloatArray | None = None if height is None else own_heights(height)
+        self._level: IntArray | None = None if level is None else own_integers("level", level, rule=7)
         self._info: dict[str, Any] = dict(info or {})
         self.validate()
 
@@ -93,13 +92,13 @@ class Tree:
         """Raise :class:`~ramify.errors.InvalidTree` with the first rule that the arrays break, if they break one."""
         rule, node, n_leaves = _core.tree_check(self._parent)
         if rule:
-            raise _broken(rule, node, n_leaves, self._parent)
+            raise broken_rule(rule, node, n_leaves, self._parent)
         self._n_leaves: int = n_leaves
         if self._height is None:
-            self._height = _read_only(_core.tree_levels_up(self._parent).astype(np.float64))
-        _check_height(self._height, self._parent, n_leaves)
+            self._height = read_only(_core.tree_levels_up(self._parent).astype(np.float64))
+        check_height(self._height, self._parent, n_leaves)
         if self._level is not None:
-            _check_level(self._level, self._parent, n_leaves)
+            check_level(self._level, self._parent, n_leaves)
 
     # --- the arrays ---------------------------------------------------------------------------------------------------
 
@@ -142,12 +141,12 @@ class Tree:
     @cached_property
     def size(self) -> IntArray:
         """Leaves below each node, int64[m]; 1 at the leaves."""
-        return _read_only(_core.tree_sizes(self._parent, self._n_leaves))
+        return read_only(_core.tree_sizes(self._parent, self._n_leaves))
 
     @cached_property
     def _layout(self) -> tuple[IntArray, IntArray, IntArray]:
         order, first, last = _core.tree_layout(self._parent, self.size, self._n_leaves)
-        return _read_only(order), _read_only(first), _read_only(last)
+        return read_only(order), read_only(first), read_only(last)
 
     @property
     def leaf_order(self) -> IntArray:
@@ -170,7 +169,7 @@ class Tree:
     @cached_property
     def node_depth(self) -> IntArray:
         """Edges between each node and the root, int64[m]."""
-        return _read_only(_core.tree_levels_down(self._parent))
+        return read_only(_core.tree_levels_down(self._parent))
 
     @cached_property
     def child_start(self) -> IntArray:
@@ -185,7 +184,7 @@ class Tree:
     @cached_property
     def _children(self) -> tuple[IntArray, IntArray]:
         start, child = _core.tree_children(self._parent, self._n_leaves)
-        return _read_only(start), _read_only(child)
+        return read_only(start), read_only(child)
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
@@ -465,150 +464,6 @@ class Tree:
         """The same tree with more entries in :attr:`info`."""
         return Tree(self._parent, self.height, level=self._level, info={**self._info, **info})
 
-    # --- from and to other forms --------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_merges(
-        cls,
-        left: Any,
-        right: Any,
-        height: Any,
-        n_leaves: int,
-        *,
-        info: Mapping[str, Any] | None = None,
-        level: Any = None,
-    ) -> Tree:
-        """The binary tree of n - 1 merges, the i-th of which joins two nodes to node n + i.
-
-        Merges may come in any order in which a node is made before it is used. When heights never decrease from a
-        merge to one that uses it, the nodes are renumbered by (height, order of creation), as SciPy does; otherwise
-        they keep their order. ``height`` and ``level`` have one entry a merge.
-
-        >>> Tree.from_merges([0, 2], [1, 3], [1.0, 4.0], 3).cut(height=2.0).tolist()
-        [0, 0, 1]
-        """
-        from ramify import _tree_build
-
-        parent, height, level = _tree_build.from_merges(left, right, height, n_leaves, level)
-        return cls(parent, height, level=level, info=info)
-
-    @classmethod
-    def from_parents(
-        cls,
-        parent: Any,
-        n_leaves: int,
-        height: Any = None,
-        level: Any = None,
-        info: Mapping[str, Any] | None = None,
-    ) -> Tree:
-        """A tree from parents in any numbering of the inner nodes; the leaves are ``0 .. n_leaves - 1``.
-
-        Inner nodes with one child, or with no leaf below, vanish. The others are renumbered by (height, levels above
-        the leaves, smallest leaf), so the result does not depend on the numbering that came in. The root has parent
-        -1. ``height`` and ``level`` have one entry a node; a leaf's own are not looked at.
-
-        >>> Tree.from_parents([3, 4, 4, -1, 5, 3], 3).parent.tolist()
-        [4, 3, 3, 4, -1]
-        """
-        from ramify import _tree_build
-
-        parent, height, level = _tree_build.from_parents(parent, n_leaves, height, level)
-        return cls(parent, height, level=level, info=info)
-
-    @classmethod
-    def from_linkage(cls, Z: Any, *, info: Mapping[str, Any] | None = None) -> Tree:
-        """The tree of a SciPy linkage matrix; row i is node n + i. The counts in its fourth column are not needed."""
-        from ramify import _tree_build
-
-        parent, height = _tree_build.from_linkage(Z)
-        return cls(parent, height, info=info)
-
-    def to_linkage(self) -> FloatArray:
-        """SciPy's linkage matrix of a binary tree, float64[n - 1, 4]: node n + i is row i.
-
-        >>> Tree([3, 3, 4, 4, -1]).to_linkage().tolist()
-        [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 2.0, 3.0]]
-        """
-        from ramify import _tree_build
-
-        return _tree_build.to_linkage(self)
-
-    def to_newick(self, names: Sequence[Any] | None = None, *, exact: bool = True) -> str:
-        """Newick text, with branch lengths from heights.
-
-        Parameters
-        ----------
-        names : sequence of n strings, optional
-            Names of the leaves, quoted where they need it; by default their numbers.
-        exact : bool
-            Add ``[&height=...]`` and ``[&level=...]`` notes where branch lengths alone would not give the tree back to
-            the last bit. ``False`` leaves them out, for readers that cannot skip comments.
-
-        Examples
-        --------
-        >>> Tree([3, 3, 4, 4, -1]).to_newick(["cat", "dog", "big bus"])
-        "('big bus':2,(cat:1,dog:1):1);"
-        """
-        from ramify.io import newick
-
-        return newick.to_newick(self, names, exact=exact)
-
-    @classmethod
-    def from_newick(cls, text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
-        """The tree of Newick text.
-
-        Leaves whose names are the numbers 0 .. n-1 get those ids. Otherwise leaves are numbered as they appear and
-        ``info["names"]`` has their names; with ``names``, leaf i is the one called ``names[i]``. A node's height is
-        the longest way down to a leaf by branch lengths (leaves are at 0 also where the ways differ), unless a note
-        ``[&height=...]`` gives it; without either, see :class:`Tree`. Names of inner nodes and other comments are
-        skipped, underscores are kept, inner nodes of one child vanish.
-
-        >>> tree = Tree.from_newick("((cat:1,dog:1):2,'big bus':3);")
-        >>> tree.info["names"], tree.height.tolist()
-        (['cat', 'dog', 'big bus'], [0.0, 0.0, 0.0, 1.0, 3.0])
-        """
-        from ramify.io import newick
-
-        return newick.from_newick(text, names)
-
-    def to_networkx(self) -> networkx.DiGraph:
-        """A ``networkx.DiGraph`` with edges from parents to children and node attributes ``height`` and ``size``."""
-        from ramify import _tree_build
-
-        return _tree_build.to_networkx(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain lists and strings, for JSON; :meth:`from_dict` reads them back.
-
-        >>> import json
-        >>> tree = Tree([3, 3, 4, 4, -1])
-        >>> Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
-        True
-        """
-        from ramify.io import treefile
-
-        return treefile.to_dict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Tree:
-        """The tree that :meth:`to_dict` described."""
-        from ramify.io import treefile
-
-        return treefile.from_dict(data)
-
-    def save(self, path: PathLike) -> None:
-        """Write the tree to a file, whole or not at all; :meth:`load` reads it. See :mod:`ramify.io.treefile`."""
-        from ramify.io import treefile
-
-        treefile.save(self, path)
-
-    @classmethod
-    def load(cls, path: PathLike) -> Tree:
-        """The tree that :meth:`save` wrote; safe on files from strangers."""
-        from ramify.io import treefile
-
-        return treefile.load(path)
-
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def describe(self) -> Description:
@@ -677,79 +532,6 @@ class Tree:
 
 def _unpickle(parent: IntArray, height: FloatArray, level: IntArray | None, info: dict[str, Any]) -> Tree:
     return Tree(parent, height, level=level, info=info)
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array
-
-
-def _own_integers(name: str, values: Any, *, rule: int) -> IntArray:
-    """A read-only int64 copy (or the array itself where it is one already that nobody can write to)."""
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InvalidTree(
-            f"tree breaks rule {rule} ({name} is a one-dimensional array of integers): "
-            f"got dtype {array.dtype} and shape {array.shape}."
-        )
-    return _own(array, np.int64)
-
-
-def _own_heights(values: Any) -> FloatArray:
-    array = np.asarray(values)
-    if array.ndim != 1 or array.dtype.kind not in "iuf":
-        raise InvalidTree(
-            "tree breaks rule 6 (height has one finite number a node): "
-            f"got dtype {array.dtype} and shape {array.shape}."
-        )
-    return _own(array, np.float64)
-
-
-def _own(array: np.ndarray, dtype: type) -> np.ndarray:
-    frozen = array.dtype == dtype and array.flags.c_contiguous and not array.flags.writeable and array.base is None
-    return array if frozen else _read_only(np.array(array, dtype=dtype, order="C"))
-
-
-def _check_height(height: FloatArray, parent: IntArray, n_leaves: int) -> None:
-    rule = "tree breaks rule 6 (height has one finite number a node, 0 at the leaves): "
-    if len(height) != len(parent):
-        raise InvalidTree(f"{rule}{len(height)} heights for {len(parent)} nodes.")
-    if not np.isfinite(height).all():
-        where = int(np.flatnonzero(~np.isfinite(height))[0])
-        raise InvalidTree(f"{rule}height[{where}] is {height[where]}.")
-    if height[:n_leaves].any():
-        where = int(np.flatnonzero(height[:n_leaves])[0])
-        raise InvalidTree(f"{rule}height[{where}] is {height[where]}, and node {where} is a leaf.")
-
-
-def _check_level(level: IntArray, parent: IntArray, n_leaves: int) -> None:
-    rule = "tree breaks rule 7 (level has one integer a node, 0 at the leaves, never decreasing towards the root): "
-    if len(level) != len(parent):
-        raise InvalidTree(f"{rule}{len(level)} levels for {len(parent)} nodes.")
-    if level[:n_leaves].any():
-        where = int(np.flatnonzero(level[:n_leaves])[0])
-        raise InvalidTree(f"{rule}level[{where}] is {level[where]}, and node {where} is a leaf.")
-    down = np.flatnonzero(level[parent[:-1]] < level[:-1])
-    if len(down):
-        v = int(down[0])
-        raise InvalidTree(f"{rule}level[{v}] is {level[v]} and its parent {parent[v]} has {level[parent[v]]}.")
-
-
-def _broken(rule: int, node: int, n_leaves: int, parent: IntArray) -> InvalidTree:
-    m = len(parent)
-    if rule == 1:
-        what = "(parent has one entry a node, at least one): it is empty"
-    elif rule == 2 and node == m - 1:
-        what = f"(the last node is the root, with parent -1): parent[{node}] is {parent[node]}"
-    elif rule == 2:
-        what = f"(only the last node is a root, and parents are below {m}): parent[{node}] is {parent[node]}"
-    elif rule == 3:
-        what = f"(parent[i] > i): parent[{node}] is {parent[node]}"
-    elif rule == 4:
-        what = f"(the leaves are 0 .. n-1): node {node} has no children, and node {n_leaves} before it has"
-    else:
-        what = f"(an inner node has at least two children): node {node} has 1 child"
-    return InvalidTree(f"tree breaks rule {rule} {what}. Tree.from_parents(parent, n_leaves) puts nodes in order.")
 
 
 def _check_threshold(height: Any) -> float:
