@@ -25,6 +25,7 @@ _PUBLIC = {
 }
 _MODULES = {
     "agglomerate",
+    "datasets",
     "errors",
     "io",
     "similarity",

@@ -6,6 +6,7 @@ why and what to do; ``docs/files.md`` lists the formats.
 
 from ramify.io.atomic import atomic_path, atomic_write, check_writable
 from ramify.io.items import check_items, read_items, read_labels, write_labels
+from ramify.io.trees import read_tree, write_tree
 from ramify.io.vectors import read_vectors
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
     "check_writable",
     "read_items",
     "read_labels",
+    "read_tree",
     "read_vectors",
     "write_labels",
+    "write_tree",
 ]

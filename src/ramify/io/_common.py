@@ -14,8 +14,8 @@ PathLike = str | os.PathLike[str]
 Columns = str | Sequence[str] | None
 
 
-def find(path: PathLike, kinds: Iterable[str], what: str) -> str:
-    """The suffix of an existing file that is one of ``kinds``; otherwise an error with the way out."""
+def find_file(path: PathLike) -> Path:
+    """An existing file; otherwise an error with the way out."""
     file = Path(path)
     if file.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file in it.")
@@ -26,7 +26,12 @@ def find(path: PathLike, kinds: Iterable[str], what: str) -> str:
             raise FileError(f"{path} does not exist: there is no folder {file.parent}.") from None
         near = difflib.get_close_matches(file.name, names, n=1)
         raise FileError(f"{path} does not exist." + (f" Did you mean {file.with_name(near[0])}?" if near else ""))
-    kind = file.suffix.lower()
+    return file
+
+
+def find(path: PathLike, kinds: Iterable[str], what: str) -> str:
+    """The ending of an existing file that is one of ``kinds``; otherwise an error with the way out."""
+    kind = find_file(path).suffix.lower()
     if kind not in kinds:
         found = f"{kind!r} files" if kind else "files without an ending"
         raise FileError(f"{path}: {found} cannot be read as {what}. Known: {', '.join(sorted(kinds))}.")

@@ -1,0 +1,95 @@
+"""``ramify fit`` and ``ramify methods``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ramify as package
+from ramify.io import read_labels, read_tree
+
+# Every command line here needs an estimator; without its module there is nothing to fit.
+pytest.importorskip("ramify.agglomerate")
+
+
+def test_fit(ramify, points: np.ndarray, tmp_path: Path) -> None:
+    done = ramify("fit", "x.npy", "--items", "names.txt", "--method", "hac", "--branches", 2)
+    assert done.code == 0 and done.err == ""
+    assert "x.npy: 6 vectors of 2 dimensions" in done.out and "hac (average" in done.out
+    assert "ant" in done.out and "fox" in done.out and "tree: x.tree" in done.out
+    tree = read_tree(tmp_path / "x.tree")
+    assert tree == package.fit(points, "hac")
+    assert tree.cut(n_clusters=2).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_fit_is_quiet_or_speaks_json(ramify, points: np.ndarray) -> None:
+    done = ramify("fit", "x.npy", "-m", "hac", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    data = ramify("fit", "x.npy", "-m", "hac", "--json", "-k", 2, "--labels-out", "y.npy").json
+    assert data["vectors"] == {"file": "x.npy", "rows": 6, "dimensions": 2}
+    assert data["tree"]["file"] == "x.tree" and data["tree"]["n_leaves"] == 6
+    assert data["clusters"] == {"file": "y.npy", "count": 2}
+    assert data["info"]["method"] == "hac" and data["seconds"]["fit"] > 0 and data["peak_bytes"] > 0
+
+
+def test_parameters_reach_the_estimator(ramify, points: np.ndarray, tmp_path: Path) -> None:
+    assert ramify("fit", "x.npy", "-m", "hac", "--linkage", "ward", "-p", "metric=euclidean", "-o", "w.npy").code == 0
+    linkage = np.load(tmp_path / "w.npy")
+    np.testing.assert_allclose(linkage, package.HAC(linkage="ward", metric="euclidean").fit(points).tree_.to_linkage())
+
+
+@pytest.mark.parametrize("ending", ["tree", "nwk", "json", "npy"])
+def test_formats_of_the_tree(ramify, points: np.ndarray, tmp_path: Path, ending: str) -> None:
+    assert ramify("fit", "x.npy", "-m", "hac", "--out", f"t.{ending}").code == 0
+    assert read_tree(tmp_path / f"t.{ending}") == package.fit(points, "hac")
+
+
+def test_labels(ramify, points: np.ndarray, tmp_path: Path) -> None:
+    done = ramify("fit", "x.npy", "-m", "hac", "-k", 2, "--labels-out", "y.csv", "--items", "names.txt")
+    assert "labels: y.csv, 2 clusters" in done.out
+    assert read_labels(tmp_path / "y.csv").tolist() == [0, 0, 0, 1, 1, 1]
+    assert ramify("fit", "x.npy", "-m", "hac", "--height", 1e9, "--labels-out", "z.txt", "-q").code == 0
+    assert read_labels(tmp_path / "z.txt").tolist() == [0] * 6
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit y.npy", "y.npy does not exist. Did you mean x.npy?"),
+        ("fit x.npy --items few.txt", "there are 2 items in few.txt for 6 vectors in x.npy"),
+        ("fit x.npy --method hax", "method 'hax' is not known. Did you mean 'hac'?"),
+        ("fit x.npy --method hac --linkage wrad", "linkage 'wrad' is not known. Did you mean 'ward'?"),
+        ("fit x.npy --method hac --param foo=1", "has no parameter 'foo'"),
+        ("fit x.npy --method hac -k 7", "n_clusters must be an int in [1, 6] for 6 leaves, got 7"),
+        ("fit nan.npy --method hac", "NaN in 1 row (first: 2)"),
+        ("fit zero.npy --method hac --metric cosine", "zero row"),
+        ("fit line.npy", "expected (rows, dimensions)"),
+        ("fit x.npy --out no/t.tree", "does not exist; create it first"),
+        ("fit x.npy --out t.pkl", "the ending says the format"),
+        ("fit x.npy -k 2 --labels-out no/y.csv", "does not exist; create it first"),
+    ],
+)
+def test_errors_are_one_line_and_destroy_nothing(
+    ramify, points: np.ndarray, tmp_path: Path, command: str, message: str
+) -> None:
+    (tmp_path / "few.txt").write_text("a\nb\n")
+    np.save(tmp_path / "nan.npy", np.where(np.arange(12).reshape(6, 2) == 5, np.nan, points))
+    np.save(tmp_path / "zero.npy", points * (np.arange(6) != 3)[:, None])
+    np.save(tmp_path / "line.npy", points[:, 0])
+    (tmp_path / "x.tree").write_text("precious")
+    done = ramify(*command.split())
+    assert done.code == 1 and done.out == ""
+    assert done.err.startswith("ramify: error: ") and done.err.count("\n") == 1
+    assert message in done.err
+    assert (tmp_path / "x.tree").read_text() == "precious"
+
+
+def test_methods(ramify) -> None:
+    from ramify.auto import METHODS
+
+    done = ramify("methods")
+    assert done.code == 0 and all(name in done.out for name in METHODS)
+    assert "linkage = " in ramify("methods", "hac").out
+    assert ramify("methods", "--json").json["hac"]["estimator"] == "HAC"
+    done = ramify("methods", "hca")
+    assert done.code == 1 and "Did you mean 'hac'?" in done.err

@@ -1,0 +1,129 @@
+"""The frame of the command line: usage errors, exit codes, speed of the start."""
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ramify as package
+
+COMMANDS = ["fit", "info", "cut", "convert", "methods"]
+
+
+def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=60, check=False, **options
+    )
+
+
+def test_version_and_help(ramify) -> None:
+    assert ramify("--version").out == f"ramify {package.__version__}\n"
+    done = ramify("--help")
+    assert done.code == 0 and all(command in done.out for command in COMMANDS)
+    for command in COMMANDS:
+        assert ramify(command, "-h").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fti x.npy", "No such command 'fti'"),
+        ("info x.tree --itmes y", "No such option"),
+        ("cut x.tree -k many", "valid int"),
+        ("convert x.tree", "Missing argument 'OUT'"),
+        ("fit x.npy --labels-out y.csv", "--labels-out needs --n-clusters or --height"),
+        ("fit x.npy --param linkage", "--param takes NAME=VALUE, got 'linkage'"),
+    ],
+)
+def test_usage_errors(ramify, points, command: str, message: str) -> None:
+    done = ramify(*command.split())
+    assert done.code == 2 and done.out == ""
+    assert done.err.startswith("ramify: error: ") and done.err.count("\n") == 1
+    assert message in done.err and "--help" in done.err
+
+
+def test_debug_shows_the_traceback(tmp_path: Path) -> None:
+    done = python("-m", "ramify", "info", "none.tree", "--debug", cwd=tmp_path)
+    assert done.returncode == 1 and "Traceback" in done.stderr and "FileError" in done.stderr
+    done = python("-m", "ramify", "info", "none.tree", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr == "ramify: error: none.tree does not exist.\n"
+
+
+def test_bugs_are_one_line_too(ramify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "t.nwk").write_text("(0,1);")
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("by\nzero")
+
+    monkeypatch.setattr(package.Tree, "describe", broken)
+    done = ramify("info", "t.nwk")
+    assert done.code == 1
+    assert done.err == "ramify: error: ZeroDivisionError: by zero (a bug in ramify; --debug shows where)\n"
+
+
+def test_ctrl_c(ramify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "t.nwk").write_text("(0,1);")
+
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(package.Tree, "describe", stopped)
+    done = ramify("info", "t.nwk")
+    assert done.code == 130 and "Traceback" not in done.err
+
+
+def test_a_reader_that_stops_reading(tmp_path: Path) -> None:
+    n = 100_000
+    (tmp_path / "t.nwk").write_text("(" + ",".join(map(str, range(n))) + ");")
+    command = f"{sys.executable} -m ramify cut t.nwk --height 0 | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "0\n" and done.stderr == ""
+
+
+def test_interrupt_of_a_running_process(tmp_path: Path) -> None:
+    """A process that waits (here: for a named pipe) stops at once, with 130 and no traceback."""
+    os.mkfifo(tmp_path / "slow.nwk")
+    child = subprocess.Popen([sys.executable, "-m", "ramify", "info", "slow.nwk"], cwd=tmp_path, stderr=subprocess.PIPE)
+    time.sleep(1.5)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=20)
+    assert child.returncode == 130 and b"Traceback" not in err
+
+
+# --- the start --------------------------------------------------------------------------------------------------------
+
+HEAVY = {"sklearn", "scipy", "pyarrow", "torch", "dask", "matplotlib", "pandas", "networkx", "faiss"}
+
+
+def loaded_by(code: str) -> set[str]:
+    done = python("-c", f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)")
+    assert done.returncode == 0, done.stderr
+    return {name.split(".")[0] for name in done.stderr.split()}
+
+
+def median_seconds(*arguments: str) -> float:
+    """Processor time of a new process, which other work on the machine does not change much."""
+    times = []
+    for _ in range(5):
+        before = os.times()
+        assert python(*arguments).returncode == 0
+        after = os.times()
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    return statistics.median(times)
+
+
+def test_import_is_quick() -> None:
+    assert not loaded_by("import ramify") & (HEAVY | {"numpy", "typer", "rich"})
+    assert median_seconds("-c", "import ramify") < 0.5
+
+
+def test_help_is_quick() -> None:
+    assert not loaded_by("from ramify.cli import run; run(['--help'])") & (HEAVY | {"numpy"})
+    assert median_seconds("-m", "ramify", "--help") < 0.7

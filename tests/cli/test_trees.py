@@ -1,0 +1,112 @@
+"""``ramify info``, ``cut`` and ``convert``."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ramify as package
+from ramify.io import read_tree
+
+NEWICK = "(((ant:1,bee:1):1.5,fly:2.5):19.5,((cat:2,dog:2):3,fox:5):17);\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> package.Tree:
+    """The tree of ants and cats, in t.nwk, and with numbers for names in t.tree."""
+    (tmp_path / "t.nwk").write_text(NEWICK)
+    (tmp_path / "names.txt").write_text("ant\nbee\nfly\ncat\ndog\nfox\n")
+    tree = package.Tree.from_newick(NEWICK)
+    numbered = package.Tree(tree.parent, tree.height, info={"method": "hac", "metric": "cosine"})
+    numbered.save(tmp_path / "t.tree")
+    return numbered
+
+
+def test_info(ramify, tree) -> None:
+    done = ramify("info", "t.tree", "--items", "names.txt", "--branches", 2)
+    assert done.code == 0 and done.err == ""
+    for text in ("n leaves", "hac", "cosine", "fly · ant · bee", "fox · cat · dog"):
+        assert text in done.out
+    data = ramify("info", "t.tree", "--json").json
+    assert data["n_leaves"] == 6 and data["depth"] == 3 and data["info"]["method"] == "hac"
+    assert "fly · ant · bee" in ramify("info", "t.nwk", "--branches", 2).out, "names from the file itself"
+
+
+def test_cut(ramify, tree, tmp_path: Path) -> None:
+    assert ramify("cut", "t.tree", "-k", 2).out == "0\n0\n0\n1\n1\n1\n"
+    assert ramify("cut", "t.tree", "--height", 2, "--items", "names.txt").out.splitlines()[:3] == [
+        "0\tant",
+        "0\tbee",
+        "1\tfly",
+    ]
+    assert ramify("cut", "t.tree", "-k", 2, "--json").json == {
+        "n_clusters": 2,
+        "sizes": [3, 3],
+        "file": None,
+        "labels": [0, 0, 0, 1, 1, 1],
+    }
+    done = ramify("cut", "t.tree", "--max-size", 2, "--items", "names.txt", "-o", "c.csv")
+    assert "4 clusters of 1 to 2 leaves, median 1.5" in done.out
+    assert (tmp_path / "c.csv").read_text().splitlines()[:2] == ['"item","label"', '"ant",0']
+
+
+@pytest.mark.parametrize("ending", ["tree", "nwk", "json", "npy"])
+def test_convert_there_and_back(ramify, tree, tmp_path: Path, ending: str) -> None:
+    done = ramify("convert", "t.tree", f"u.{ending}")
+    assert done.code == 0 and f"u.{ending}: 6 leaves" in done.out
+    assert ramify("convert", f"u.{ending}", "back.tree", "--json").json == {
+        "file": "back.tree",
+        "n_leaves": 6,
+        "n_nodes": 11,
+    }
+    assert read_tree(tmp_path / "back.tree") == tree
+
+
+def test_convert_with_names(ramify, tree, tmp_path: Path) -> None:
+    assert ramify("convert", "t.tree", "named.nwk", "--items", "names.txt").code == 0
+    assert "(ant:1,bee:1)" in (tmp_path / "named.nwk").read_text()
+    assert ramify("convert", "named.nwk", "back.npy", "--items", "names.txt").code == 0
+    assert read_tree(tmp_path / "back.npy") == tree
+    assert ramify("convert", "t.nwk", "again.nwk").code == 0
+    assert "(ant:1,bee:1)" in (tmp_path / "again.nwk").read_text(), "names of a Newick file stay"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("info none.tree", "none.tree does not exist. Did you mean"),
+        ("info names.txt", "names.txt is not a tree: expected a ramify tree"),
+        ("info bad.nwk", "bad.nwk is not a tree"),
+        ("info bad.json", "bad.json"),
+        ("info t.tree --items few.txt", "there are 2 items in few.txt for 6 leaves in t.tree"),
+        ("convert t.tree u.nwk --items few.txt", "there are 2 items in few.txt for 6 leaves"),
+        ("convert t.tree u.xyz", "the ending says the format. Known: .tree"),
+        ("convert t.tree no/u.nwk", "does not exist; create it first"),
+        ("cut t.tree", "Say where to cut"),
+        ("cut t.tree -k 7", "n_clusters must be an int in [1, 6] for 6 leaves, got 7"),
+        ("cut t.tree -k 2 -o c.xls", "known endings are .csv"),
+    ],
+)
+def test_errors_are_one_line(ramify, tree, tmp_path: Path, command: str, message: str) -> None:
+    (tmp_path / "few.txt").write_text("a\nb\n")
+    (tmp_path / "bad.nwk").write_text("((a,b")
+    (tmp_path / "bad.json").write_text(json.dumps({"format": "ramify-tree", "version": 1, "parent": [5, 1]}))
+    done = ramify(*command.split())
+    assert done.code == 1 and done.out == ""
+    assert done.err.startswith("ramify: error: ") and done.err.count("\n") == 1
+    assert message in done.err
+
+
+def test_a_k_ary_tree_has_no_linkage(ramify, tmp_path: Path) -> None:
+    (tmp_path / "k.nwk").write_text("(0,1,2);")
+    (tmp_path / "precious.npy").write_bytes(b"precious")
+    done = ramify("convert", "k.nwk", "precious.npy")
+    assert done.code == 1 and done.err.count("\n") == 1
+    assert (tmp_path / "precious.npy").read_bytes() == b"precious"
+
+
+def test_warnings_are_one_line(ramify, tmp_path: Path) -> None:
+    (tmp_path / "k.nwk").write_text("(0,1,2);")
+    done = ramify("cut", "k.nwk", "-k", 2)
+    assert done.code == 0 and done.out == "0\n0\n0\n"
+    assert done.err.startswith("ramify: warning: The cut has 1 clusters, not 2") and done.err.count("\n") == 1
