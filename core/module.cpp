@@ -12,5 +12,6 @@ NB_MODULE(RAMIFY_MODULE, m) {
     });
     bind_cpu(m);
     bind_newick(m);
+    bind_random_trees(m);
     bind_tree(m);
 }

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "random.hpp"
+
 namespace ramify {
 
 using Ids = std::vector<std::int64_t>;
@@ -336,24 +338,6 @@ inline Derived prune_tree(IdSpan parent, std::int64_t n_leaves, IdSpan keep) {
     for (std::size_t i = 0; i < out.source.size(); ++i) out.parent[i] = above[out.source[i]];
     return out;
 }
-
-// SplitMix64, seeded from NumPy's generator.
-class SplitMix {
-public:
-    explicit SplitMix(std::uint64_t seed) : state_(seed) {}
-    std::uint64_t operator()() {
-        std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ULL);
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-        return z ^ (z >> 31);
-    }
-    std::int64_t below(std::int64_t n) {
-        return static_cast<std::int64_t>((static_cast<unsigned __int128>((*this)()) * static_cast<std::uint64_t>(n)) >> 64);
-    }
-
-private:
-    std::uint64_t state_;
-};
 
 // Each node of more than two children becomes a random binary tree: two random parts are joined until one is left.
 inline Derived binarize_tree(IdSpan parent, const Children& children, std::int64_t n_leaves, std::uint64_t seed) {

@@ -20,12 +20,15 @@ _PUBLIC = {
     "HAC": "ramify.agglomerate",
     "RamifyError": "ramify.errors",
     "RamifyWarning": "ramify.errors",
+    "RandomCut": "ramify.divide",
+    "RandomTree": "ramify.divide",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
 }
 _MODULES = {
     "agglomerate",
     "datasets",
+    "divide",
     "errors",
     "io",
     "similarity",

@@ -15,6 +15,8 @@ __all__ = ["METHODS", "fit"]
 #: Method name -> name of the estimator in ``ramify``.
 METHODS: dict[str, str] = {
     "hac": "HAC",
+    "random": "RandomTree",
+    "random-cut": "RandomCut",
 }
 
 

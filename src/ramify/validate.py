@@ -137,11 +137,13 @@ def check_vectors(
     accept_sparse: bool = True,
     nonzero_rows: bool = False,
     n_features: int | None = None,
+    finite: bool = True,
 ) -> Any:
     """Rows to work on: a finite float32 or float64 array (float32 and memory maps without a copy), or CSR rows.
 
     ``nonzero_rows`` is for cosine, where a zero row has no direction. Smaller floats and integers that float32 holds
-    exactly become float32; everything else numeric becomes float64.
+    exactly become float32; everything else numeric becomes float64. ``finite=False`` leaves the search for NaN and
+    infinity, a pass over the data, to a caller who finds them on its own way.
     """
     sparse = is_sparse(X)
     if sparse and not accept_sparse:
@@ -161,7 +163,8 @@ def check_vectors(
         raise InvalidInput(
             f"{name} has {d} features, but the model was fitted with {n_features} features. Embed both alike."
         )
-    _check_finite(X, name)
+    if finite:
+        _check_finite(X, name)
     if nonzero_rows:
         _check_nonzero_rows(X, name)
     return X
