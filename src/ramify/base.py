@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from ramify.errors import InvalidInput
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.tree import Tree
-from ramify.validate import Check
+from ramify.validate import Check, check_sample_weight
 
 __all__ = ["TreeEstimator"]
 
@@ -19,8 +19,8 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     """Base of the estimators: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
 
     A subclass stores its parameters in ``__init__``, lists their checks in ``_checks``, and implements
-    ``_fit(X, sample_weight, report) -> Tree``. With a parameter ``n_clusters`` or ``distance_threshold``, the cut it
-    asks for becomes ``labels_``.
+    ``_fit(X, sample_weight, report) -> Tree``; the weights that come in are checked. With a parameter ``n_clusters``
+    or ``distance_threshold``, the cut it asks for becomes ``labels_``.
     """
 
     _checks: ClassVar[dict[str, Check]] = {}
@@ -43,18 +43,35 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        The estimator itself, with ``tree_``, and with ``labels_`` where a cut was asked for.
+        The estimator itself, with ``tree_`` and ``labels_``.
         """
         for name, check in self._checks.items():
             check(name, getattr(self, name))
+        shape = getattr(X, "shape", None) or np.asarray(X).shape
+        if len(shape) == 2:
+            sample_weight = check_sample_weight(sample_weight, shape[0])
         with reporting(progress) as report:
             self.tree_: Tree = self._fit(X, sample_weight, report)
-        shape = getattr(X, "shape", None) or np.shape(X)
         self.n_features_in_: int = int(shape[1])
-        cut = self._cut()
-        if cut is not None:
-            self.labels_: np.ndarray = cut
+        self._labels = self._cut()
         return self
+
+    @property
+    def labels_(self) -> np.ndarray:
+        """Cluster of every row: the cut asked for, or the two clusters at the top of the tree where none was."""
+        tree = self.tree_
+        if self._labels is None:
+            self._labels = tree.cut(n_clusters=min(2, tree.n_leaves))
+        return self._labels
+
+    @labels_.setter
+    def labels_(self, labels: np.ndarray) -> None:
+        self._labels = labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         raise NotImplementedError
@@ -72,11 +89,5 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         return None
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
-        """Labels of the rows of ``X`` after ``fit``; needs ``n_clusters`` or ``distance_threshold``."""
-        self.fit(X, y, **kwargs)
-        if not hasattr(self, "labels_"):
-            raise InvalidInput(
-                f"{type(self).__name__} was not told where to cut the tree; pass n_clusters=... or distance_threshold=..., "
-                "or use fit(X).tree_.cut(...)."
-            )
-        return self.labels_
+        """``labels_`` after ``fit``."""
+        return self.fit(X, y, **kwargs).labels_

@@ -5,6 +5,7 @@
     RamifyError
      ├── InvalidInput      (ValueError)    data or a parameter that cannot be used as it is
      │    ├── InvalidTree                  arrays that break a rule of Tree
+     │    ├── InvalidType  (TypeError)     data that are not numbers
      │    └── FileError                    a file that cannot be read as what it should be
      ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
      └── MissingExtra      (ImportError)   an optional part is not installed
@@ -19,6 +20,7 @@ __all__ = [
     "FileError",
     "InvalidInput",
     "InvalidTree",
+    "InvalidType",
     "MissingExtra",
     "NotEnoughMemory",
     "RamifyError",
@@ -36,6 +38,10 @@ class InvalidInput(RamifyError, ValueError):
 
 class InvalidTree(InvalidInput):
     """Arrays that break one of the numbered rules of :class:`ramify.Tree`."""
+
+
+class InvalidType(InvalidInput, TypeError):
+    """Data of a type that cannot be read as numbers."""
 
 
 class FileError(InvalidInput):

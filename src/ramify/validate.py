@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify.errors import InvalidInput, NotEnoughMemory
+from ramify.errors import InvalidInput, InvalidType, NotEnoughMemory
 
 __all__ = [
     "available_memory",
@@ -193,7 +193,7 @@ def _as_dense(X: Any, name: str) -> np.ndarray:
                 raise ValueError("it holds text or records")
             X = X.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(
+            raise (InvalidType if isinstance(error, TypeError) else InvalidInput)(
                 f"{name} must hold numbers, got dtype {X.dtype} ({error}). Embed texts and categories as vectors first."
             ) from None
     if X.ndim != 2:
@@ -266,7 +266,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray | None:
     if weight.shape != (n,):
         raise InvalidInput(f"sample_weight must have shape ({n},), one weight a row, got {weight.shape}.")
     if not np.isfinite(weight).all() or (weight <= 0).any():
-        raise InvalidInput("sample_weight must be finite and above 0; drop the rows that should not count.")
+        raise InvalidInput("sample_weight must be finite and above zero; drop the rows that should not count.")
     return weight
 
 

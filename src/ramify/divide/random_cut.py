@@ -6,7 +6,7 @@ slower method has to clear, and a start for :func:`ramify.refine` on data too la
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class RandomCut(TreeEstimator):
     .. [1] Charikar, Chatziafratis, Niazadeh, Yaroslavtsev. Hierarchical clustering for Euclidean data. AISTATS 2019.
     """
 
-    _checks = {"metric": choice("sqeuclidean", "euclidean", "cosine")}
+    _checks: ClassVar = {"metric": choice("sqeuclidean", "euclidean", "cosine")}
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,10 +44,11 @@ class RandomTree(TreeEstimator):
 
     References
     ----------
-    .. [1] Naumov, Yaroslavtsev, Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors. AAAI 2021.
+    .. [1] Naumov, Yaroslavtsev, Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors. AAAI
+       2021.
     """
 
-    _checks = {"kind": choice("uniform", "path")}
+    _checks: ClassVar = {"kind": choice("uniform", "path")}
 
     def __init__(self, *, kind: str = "uniform", n_clusters: int | None = None, random_state: Any = None) -> None:
         self.kind = kind
