@@ -138,7 +138,7 @@ def test_labels_keep_noise_and_number_the_rest():
 def test_sample_weight():
     assert validate.check_sample_weight(None, 3) is None
     assert validate.check_sample_weight([1, 2, 3], 3).dtype == np.float64
-    for bad, message in (([1, 2], "shape"), ([1, 0, 1], "above 0"), ([1, np.nan, 1], "finite")):
+    for bad, message in (([1, 2], "shape"), ([1, 0, 1], "above zero"), ([1, np.nan, 1], "finite")):
         with pytest.raises(InvalidInput, match=message):
             validate.check_sample_weight(bad, 3)
 
