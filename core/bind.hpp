@@ -48,8 +48,12 @@ inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
 
 // Each bindings file defines one of these; module.cpp calls them all.
 void bind_cpu(nb::module_& m);
+void bind_graph(nb::module_& m);
 void bind_newick(nb::module_& m);
+void bind_pairs(nb::module_& m);
 void bind_random_trees(nb::module_& m);
+void bind_sparse(nb::module_& m);
+void bind_topk(nb::module_& m);
 void bind_tree(nb::module_& m);
 
 }  // namespace ramify

@@ -11,7 +11,11 @@ NB_MODULE(RAMIFY_MODULE, m) {
         }
     });
     bind_cpu(m);
+    bind_graph(m);
     bind_newick(m);
+    bind_pairs(m);
     bind_random_trees(m);
+    bind_sparse(m);
+    bind_topk(m);
     bind_tree(m);
 }

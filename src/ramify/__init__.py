@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 #: Public name -> module it lives in; a name that maps to itself is a module.
 _PUBLIC = {
     "HAC": "ramify.agglomerate",
+    "NeighborGraph": "ramify.neighbors",
     "RamifyError": "ramify.errors",
     "RamifyWarning": "ramify.errors",
     "RandomCut": "ramify.divide",
@@ -31,6 +32,7 @@ _MODULES = {
     "divide",
     "errors",
     "io",
+    "neighbors",
     "similarity",
 }
 

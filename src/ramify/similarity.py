@@ -78,6 +78,13 @@ class Similarity:
     needs_nonzero_rows = False
     #: (a, b) with height = a + b·value: what a linkage method shows for this value, 0 for equal points where it can.
     to_height: tuple[float, float] = (0.0, 1.0)
+    #: What orders neighbours the way the metric does: "distance" (squared Euclidean), "angle" (the same between rows
+    #: scaled to length 1), "product" (⟨x, y⟩), or None where only blocks of values tell.
+    order: Literal["distance", "angle", "product"] | None = None
+
+    def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
+        """The metric's values from those that :attr:`order` names, for rows of ``width`` columns."""
+        return values
 
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
         """``X`` in the form the metric works on, or an error that says what is wrong with it."""
@@ -119,6 +126,7 @@ class _Dot(Similarity):
     kind = "similarity"
     has_features = True
     to_height = (0.0, -1.0)
+    order = "product"
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         return _product(A, B)
@@ -134,6 +142,10 @@ class _Cosine(Similarity):
     has_features = True
     needs_nonzero_rows = True
     to_height = (2.0, -2.0)
+    order = "angle"
+
+    def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
+        return 1.0 - 0.25 * values
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = _product(A, B)
@@ -154,6 +166,7 @@ class _SqEuclidean(Similarity):
     name = "sqeuclidean"
     kind = "distance"
     has_features = True
+    order = "distance"
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         if not (is_sparse(A) or is_sparse(B)):
@@ -186,6 +199,10 @@ class _SqEuclidean(Similarity):
 class _Euclidean(Similarity):
     name = "euclidean"
     kind = "distance"
+    order = "distance"
+
+    def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
+        return np.sqrt(values)
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = sqeuclidean.block(A, B)
@@ -212,6 +229,10 @@ class _Kernel(Similarity):
 @dataclass(frozen=True)
 class _RBF(_Kernel):
     name = "rbf"
+    order = "distance"
+
+    def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
+        return np.exp(-(1.0 / width if self.gamma is None else self.gamma) * values)
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = sqeuclidean.block(A, B)

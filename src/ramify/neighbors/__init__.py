@@ -1,0 +1,25 @@
+"""Neighbour graphs: ``ramify.neighbors(X, k)`` builds one, :class:`NeighborGraph` is one.
+
+``ramify.neighbors`` is both this module and the function that users call most of it, so the module object is made
+callable: ``ramify.neighbors(X, k=25)`` and ``from ramify.neighbors import NeighborGraph`` work, in any order of
+imports. Inside the package the function is ``ramify.neighbors.build.neighbors``.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from ramify.neighbors.build import Neighborhoods, neighbors, query
+from ramify.neighbors.graph import NeighborGraph, as_graph
+
+__all__ = ["NeighborGraph", "Neighborhoods", "as_graph", "neighbors", "query"]
+
+
+class _CallableModule(ModuleType):
+    __wrapped__ = staticmethod(neighbors)  # what inspect.signature and help show
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NeighborGraph:
+        return neighbors(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

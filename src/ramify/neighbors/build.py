@@ -1,0 +1,166 @@
+"""`neighbors` and `query`: the public functions, and the choice between the ways to search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.errors import InvalidInput
+from ramify.neighbors.exact import Nearest, exact_neighbors, exact_query
+from ramify.neighbors.graph import NeighborGraph
+from ramify.progress import Progress, ProgressLike, reporting
+from ramify.similarity import Similarity, get_similarity
+from ramify.validate import check_choice, check_int
+
+__all__ = ["Neighborhoods", "neighbors", "query"]
+
+_METHODS = ("auto", "exact")
+
+
+def neighbors(
+    X: Any,
+    k: int = 25,
+    metric: str | Similarity | Any = "sqeuclidean",
+    method: str = "auto",
+    *,
+    n_jobs: int | None = -1,
+    progress: ProgressLike | Progress = None,
+) -> NeighborGraph:
+    """The directed graph from every row of ``X`` to its ``k`` nearest other rows.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+        For ``metric="precomputed"`` the n × n matrix of values.
+    k : int
+        Neighbours a row, below n.
+    metric : str, Similarity or callable
+        See :mod:`ramify.similarity`; a bare function and ``"precomputed"`` are distances.
+    method : {"auto", "exact"}
+        ``"exact"`` computes every pair once by blocks of matrix products.
+    n_jobs : int, optional
+        Threads; -1 is all cores. The result does not depend on it.
+    progress : bool or callable ``(stage, done, total)``, optional
+
+    Returns
+    -------
+    NeighborGraph
+        Ties at the k-th place go to the smaller ids. ``info`` has the method.
+
+    Examples
+    --------
+    >>> import numpy as np, ramify
+    >>> X = np.array([[0.0, 1.0], [0.1, 1.0], [1.0, 0.0], [1.0, 0.2]])
+    >>> graph = ramify.neighbors(X, k=1, metric="cosine")
+    >>> graph.indices.tolist()
+    [1, 0, 3, 2]
+    >>> graph.info["method"]
+    'exact'
+    """
+    check_choice("method", method, _METHODS)
+    similarity = get_similarity(metric)
+    X = similarity.check(X)
+    n = X.shape[0]
+    _check_size(n)
+    k = check_int("k", k, low=1, high=max(n - 1, 0), why=f"for {n} points") if n > 1 else _no_neighbors(k)
+    info = {"method": "exact", "k": k, "metric": str(similarity)}
+    if n == 1:
+        return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info)
+    with reporting(progress) as report:
+        found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
+    return _graph(found, similarity, info)
+
+
+@dataclass(frozen=True)
+class Neighborhoods:
+    """The nearest rows of some queries, nearest first.
+
+    Attributes
+    ----------
+    indices : int32 array of shape (m, k)
+    weight : float32 array of shape (m, k)
+        For distances −distance: larger is nearer.
+    distance : float32 array of shape (m, k)
+        As in :meth:`NeighborGraph.distances`.
+    """
+
+    indices: np.ndarray
+    weight: np.ndarray
+    distance: np.ndarray
+
+
+def query(
+    X: Any,
+    Y: Any,
+    k: int = 1,
+    metric: str | Similarity | Any = "sqeuclidean",
+    *,
+    n_jobs: int | None = -1,
+    progress: ProgressLike | Progress = None,
+) -> Neighborhoods:
+    """The ``k`` nearest rows of ``X`` for every row of ``Y``, exactly.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (n, d)
+    Y : array or CSR of shape (m, d)
+        The queries.
+    k : int
+        At most n.
+    metric, n_jobs, progress
+        As in :func:`neighbors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify.neighbors import query
+    >>> found = query(np.array([[0.0], [1.0], [5.0]]), np.array([[4.0], [0.2]]), k=2)
+    >>> found.indices.tolist()
+    [[2, 1], [0, 1]]
+    """
+    similarity = get_similarity(metric)
+    X, Y = similarity.check(X), similarity.check(Y, name="Y")
+    if X.shape[1] != Y.shape[1]:
+        raise InvalidInput(f"Y has {Y.shape[1]} columns, X has {X.shape[1]}; use the same embedding for both.")
+    _check_size(max(X.shape[0], Y.shape[0]))
+    k = check_int("k", k, low=1, high=X.shape[0], why=f"for {X.shape[0]} points")
+    if not isinstance(X, type(Y)) and not (isinstance(X, np.ndarray) and isinstance(Y, np.ndarray)):
+        raise InvalidInput("X and Y must both be dense or both be sparse; convert one of them.")
+    if X.dtype != Y.dtype:
+        X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
+    with reporting(progress) as report:
+        found = exact_query(X, Y, k, similarity, n_jobs=n_jobs, report=report)
+    distance = _float32(similarity.height(found.values))
+    weight = -distance if similarity.kind == "distance" else _float32(found.values)
+    return Neighborhoods(found.indices, weight, distance)
+
+
+def _graph(found: Nearest, similarity: Similarity, info: dict[str, Any]) -> NeighborGraph:
+    """The graph of a search's result; places without a neighbour are left out."""
+    indices = found.indices
+    keeps_distance = similarity.kind == "distance" or similarity.order == "angle"
+    values = similarity.height(found.values) if keeps_distance else found.values
+    values = _float32(values)
+    _core.sort_rows(indices, values)
+    present = indices >= 0
+    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    weight, distance = (None, values[present]) if keeps_distance else (values[present], None)
+    return NeighborGraph(indptr, indices[present], weight, distance=distance, metric=similarity, info=info)
+
+
+def _float32(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # a distance above what float32 holds is infinite
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _check_size(n: int) -> None:
+    if n >= 2**31 - 1:
+        raise InvalidInput(f"a graph has at most 2 147 483 646 points, got {n}; split the data.")
+
+
+def _no_neighbors(k: Any) -> int:
+    check_int("k", k, low=1)
+    return 0

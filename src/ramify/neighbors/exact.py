@@ -1,0 +1,269 @@
+"""Exact nearest neighbours: blocks of scores by matrix products, the best of each row picked by the core.
+
+float32 proposes, float64 decides. Every block of scores is one float32 product; the rows keep the best few more than
+``k`` candidates, whose distances are then computed in float64, and the worst-case rounding error of the products tells
+whether anything outside the candidates could belong to the ``k`` nearest. Rows where it could (many ties, or clusters
+far apart compared with their size) are searched again by float64 products. Ties go to the smaller id.
+
+Within one set of points a block serves its rows and its columns, so each pair is computed once. Blocks are fixed and
+what a row keeps does not depend on the order of the blocks: any number of threads gives the same result.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.neighbors._rows import Frame, Rows
+from ramify.parallel import map_blocks, row_blocks
+from ramify.progress import Progress
+from ramify.similarity import Similarity
+from ramify.validate import is_sparse
+
+__all__ = ["Nearest", "decide", "exact_neighbors", "exact_query"]
+
+_SIDE = 1024  # rows and columns of a block: a product of this size is efficient and its result stays in the cache
+_SPARE = 8  # candidates above k
+_EPS32 = 2.0**-24
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The nearest rows of each query, nearest first.
+
+    Attributes
+    ----------
+    indices : int32 array of shape (m, k)
+        Ids of the rows; -1 where there are fewer than k.
+    values : float64 array of shape (m, k)
+        Values of the metric.
+    """
+
+    indices: np.ndarray
+    values: np.ndarray
+
+
+def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | None, report: Progress) -> Nearest:
+    """The ``k`` nearest other rows of every row of ``X``."""
+    if similarity.order is None:
+        return _by_blocks(X, k, similarity, n_jobs=n_jobs, report=report)
+    rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs)
+    n = len(rows)
+    keys, locks = _empty_heaps(n, min(k + _SPARE, n - 1))
+    ids = np.arange(n, dtype=np.int32)
+    buffers = _Buffers()
+
+    def work(pair: tuple[slice, slice]) -> None:
+        I, J = pair
+        score = rows.scores(I, rows, J, buffers(I, J))
+        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], I is not J)
+
+    _over_pairs(work, n, _side(rows.width), n_jobs, report)
+    return decide(rows, rows, ids, keys, k, similarity, (ids, ids), n_jobs=n_jobs, report=report)
+
+
+def exact_query(
+    X: Any,
+    Y: Any,
+    k: int,
+    similarity: Similarity,
+    *,
+    groups: tuple[np.ndarray, np.ndarray] | None = None,
+    n_jobs: int | None,
+    report: Progress,
+) -> Nearest:
+    """The ``k`` nearest rows of ``X`` for every row of ``Y``.
+
+    ``groups`` (int32, of the rows of ``Y`` and of ``X``) leaves out the pairs of the same group.
+    """
+    n, m = X.shape[0], Y.shape[0]
+    ids = np.arange(max(n, m), dtype=np.int32)
+    group_y, group_x = groups or (np.full(m, -1, dtype=np.int32), ids[:n])
+    nothing, bias = np.zeros(m, dtype=np.float32), np.zeros(n, dtype=np.float32)
+    buffers = _Buffers()
+    if similarity.order is None:
+        keys, locks = _empty_heaps(m, k)
+    else:
+        keys, locks = _empty_heaps(m, min(k + _SPARE, n))
+        frame = Frame.of(X, similarity.order, n_jobs)
+        base, queries = Rows.of(X, frame, n_jobs), Rows.of(Y, frame, n_jobs)
+        bias = base.bias
+
+    def work(pair: tuple[slice, slice]) -> None:
+        I, J = pair
+        if similarity.order is None:
+            score = _as_scores(similarity.block(Y[I], X[J]), similarity)
+        else:
+            score = queries.scores(I, base, J, buffers(I, J))
+        _core.offer(keys, locks, score, ids[I], ids[J], group_y[I], group_x[J], nothing[I], bias[J], False)
+
+    side = _side(X.shape[1]) if similarity.order is not None else 256
+    blocks = [(I, J) for I in row_blocks(m, side) for J in row_blocks(n, side)]
+    with report.stage("neighbours", total=len(blocks)) as advance:
+        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
+    if similarity.order is None:
+        return _best(keys, k, similarity)
+    return decide(queries, base, ids[:m], keys, k, similarity, (group_y, group_x), n_jobs=n_jobs, report=report)
+
+
+def decide(
+    queries: Rows,
+    base: Rows,
+    query_ids: np.ndarray,
+    keys: np.ndarray,
+    k: int,
+    similarity: Similarity,
+    groups: tuple[np.ndarray, np.ndarray] | None,
+    *,
+    n_jobs: int | None,
+    report: Progress,
+) -> Nearest:
+    """The ``k`` nearest among each query's candidates by float64 values.
+
+    ``groups`` (one value a query and one a row of ``base``; pairs that share one are left out) is given when every pair
+    was looked at. Then a query for which a row outside its candidates might be among the nearest is searched again.
+    """
+    indices, values, sure = _decide(queries, base, query_ids, keys, k, n_jobs, report)
+    if groups is not None and not sure.all():
+        again = np.flatnonzero(sure == 0)
+        level = values[again, -1] * base.frame.unit**2
+        some = (groups[0][again], groups[1])
+        keys = _search_float64(queries, base, query_ids[again], level, keys.shape[1], some, n_jobs, report)
+        indices[again], values[again], _ = _decide(queries, base, query_ids[again], keys, k, n_jobs, report)
+    return Nearest(indices, similarity.from_order(values, base.width))
+
+
+def _decide(
+    queries: Rows, base: Rows, query_ids: np.ndarray, keys: np.ndarray, k: int, n_jobs: int | None, report: Progress
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ``k`` best candidates, their values in the order that the metric follows, and whether they are proven."""
+    m = len(query_ids)
+    indices, values = np.empty((m, k), dtype=np.int32), np.empty((m, k))
+    sure = np.empty(m, dtype=np.uint8)
+    # The sum of `width` products, their factors rounded to float32, and the bias.
+    error = (base.width + 8) * _EPS32
+    longest = float(base.length.max())
+    length = queries.length[query_ids]
+    kernel = _core.decide_sparse if is_sparse(base.data) else _core.decide_dense
+    rows = (*queries.native, *base.native)
+    scores = (base.frame.order != "product", base.frame.unit, error, longest)
+
+    def work(I: slice) -> None:
+        kernel(*rows, query_ids[I], keys[I], *scores, length[I], indices[I], values[I], sure[I])
+
+    blocks = row_blocks(m, max(1, (1 << 24) // (keys.shape[1] * base.width)))
+    with report.stage("float64 distances", total=len(blocks)) as advance:
+        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
+    return indices, values, sure
+
+
+def _search_float64(
+    queries: Rows,
+    base: Rows,
+    query_ids: np.ndarray,
+    level: np.ndarray,
+    capacity: int,
+    groups: tuple[np.ndarray, np.ndarray],
+    n_jobs: int | None,
+    report: Progress,
+) -> np.ndarray:
+    """Candidates of some queries by float64 products: scores are rounded to float32 once, and close to zero.
+
+    ``level`` is the value of the k-th nearest that each query has so far.
+    """
+    n, m = len(base), len(query_ids)
+    keys, locks = _empty_heaps(m, capacity)
+    ids = np.arange(max(n, m), dtype=np.int32)
+    zero = np.zeros(max(n, m), dtype=np.float32)
+    distances = base.frame.order != "product"
+
+    def work(I: slice) -> None:
+        left = queries.take(query_ids[I])
+        for J in row_blocks(n, _SIDE):
+            product = left @ base.take(J).T
+            score = product.toarray() if is_sparse(product) else product
+            if distances:
+                score *= 2
+                score -= (queries.length[query_ids[I]] ** 2)[:, None]
+                score -= base.length[J] ** 2
+            else:
+                score -= level[I, None]
+            score32 = score.astype(np.float32)
+            _core.offer(keys, locks, score32, ids[I], ids[J], groups[0][I], groups[1][J], zero[I], zero[J], False)
+
+    blocks = row_blocks(m, min(256, max(1, int(2e10 / (n * (base.width + 50))))))
+    with report.stage("near ties again", total=len(blocks)) as advance:
+        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
+    return keys
+
+
+# --- metrics that only have blocks ------------------------------------------------------------------------------------
+
+
+def _by_blocks(X: Any, k: int, similarity: Similarity, *, n_jobs: int | None, report: Progress) -> Nearest:
+    n = X.shape[0]
+    keys, locks = _empty_heaps(n, k)
+    ids = np.arange(n, dtype=np.int32)
+    zero = np.zeros(n, dtype=np.float32)
+
+    def work(pair: tuple[slice, slice]) -> None:
+        I, J = pair
+        score = _as_scores(similarity.block_of(X, I, J), similarity)
+        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], zero[I], zero[J], I is not J)
+
+    _over_pairs(work, n, 256, n_jobs, report)
+    return _best(keys, k, similarity)
+
+
+def _as_scores(values: np.ndarray, similarity: Similarity) -> np.ndarray:
+    sign = 1.0 if similarity.kind == "similarity" else -1.0
+    return np.multiply(values, sign, dtype=np.float32, order="C", casting="same_kind")
+
+
+def _best(keys: np.ndarray, k: int, similarity: Similarity) -> Nearest:
+    indices = np.empty((len(keys), k), dtype=np.int32)
+    score = np.empty((len(keys), k), dtype=np.float32)
+    _core.best(keys, indices, score)
+    values = score.astype(np.float64)
+    return Nearest(indices, values if similarity.kind == "similarity" else -values)
+
+
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+class _Buffers:
+    """One block of scores a thread, used again and again."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
+        shape = (rows.stop - rows.start, columns.stop - columns.start)
+        flat = getattr(self._local, "flat", None)
+        if flat is None or len(flat) < shape[0] * shape[1]:
+            flat = self._local.flat = np.empty(shape[0] * shape[1], dtype=np.float32)
+        return flat[: shape[0] * shape[1]].reshape(shape)
+
+
+def _side(width: int) -> int:
+    """Rows of a block; fewer where rows are so long that a block would keep Ctrl-C waiting."""
+    return _SIDE if width <= 16384 else 256
+
+
+def _empty_heaps(n: int, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((n, capacity), dtype=np.uint64), np.zeros(n, dtype=np.uint8)
+
+
+def _over_pairs(
+    work: Callable[[tuple[slice, slice]], None], n: int, side: int, n_jobs: int | None, report: Progress
+) -> None:
+    """Every pair of blocks of rows once; near pairs first, so that all rows soon have something to beat."""
+    blocks = row_blocks(n, side)
+    pairs = [(blocks[i], blocks[i + gap]) for gap in range(len(blocks)) for i in range(len(blocks) - gap)]
+    with report.stage("neighbours", total=len(pairs)) as advance:
+        map_blocks(work, pairs, n_jobs=n_jobs, advance=advance)
