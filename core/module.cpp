@@ -13,6 +13,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_cpu(m);
     bind_graph(m);
     bind_newick(m);
+    bind_objectives(m);
     bind_pairs(m);
     bind_random_trees(m);
     bind_sparse(m);

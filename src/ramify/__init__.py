@@ -25,6 +25,7 @@ _PUBLIC = {
     "RandomTree": "ramify.divide",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
+    "score": "ramify.objectives",
 }
 _MODULES = {
     "agglomerate",
@@ -33,6 +34,7 @@ _MODULES = {
     "errors",
     "io",
     "neighbors",
+    "objectives",
     "similarity",
 }
 

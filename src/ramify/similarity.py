@@ -70,11 +70,20 @@ class Similarity:
     kind : "similarity" or "distance"
     has_features : bool
         Whether :meth:`features` works.
+    exact_features : bool
+        Whether it gives the metric itself rather than a random approximation.
+    is_given : bool
+        Whether the data are the values themselves (``precomputed``).
+    may_be_negative : bool
+        Whether values can lie below 0.
     """
 
     name: str
     kind: Kind
     has_features = False
+    exact_features = False
+    is_given = False
+    may_be_negative = False
     needs_nonzero_rows = False
     #: (a, b) with height = a + b·value: what a linkage method shows for this value, 0 for equal points where it can.
     to_height: tuple[float, float] = (0.0, 1.0)
@@ -125,6 +134,8 @@ class _Dot(Similarity):
     name = "dot"
     kind = "similarity"
     has_features = True
+    exact_features = True
+    may_be_negative = True
     to_height = (0.0, -1.0)
     order = "product"
 
@@ -140,6 +151,7 @@ class _Cosine(Similarity):
     name = "cosine"
     kind = "similarity"
     has_features = True
+    exact_features = True
     needs_nonzero_rows = True
     to_height = (2.0, -2.0)
     order = "angle"
@@ -167,6 +179,7 @@ class _SqEuclidean(Similarity):
     kind = "distance"
     has_features = True
     order = "distance"
+    exact_features = True
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         if not (is_sparse(A) or is_sparse(B)):
@@ -283,6 +296,8 @@ class _Precomputed(Similarity):
 
     kind: Kind = "distance"
     name = "precomputed"
+    is_given = True
+    may_be_negative = True
 
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
         X = check_vectors(X, name=name, min_rows=min_rows)
@@ -322,6 +337,7 @@ class _Custom(Similarity):
     function: BatchFunction
     kind: Kind = "distance"
     name: str = "custom"
+    may_be_negative = True
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = np.asarray(self.function(A, B))

@@ -1,0 +1,35 @@
+"""Objectives of trees: values, bounds, scores, and the exact optimum of a few points.
+
+Each objective is a sum over all pairs i < j of points, each pair counted once:
+
+============= ========================= ============ ==========================
+objective     value                     goal         weights
+============= ========================= ============ ==========================
+``dasgupta``  Σ w·\\|LCA\\|               minimise     similarities, w ≥ 0
+``mw``        Σ w·(n − \\|LCA\\|)         maximise     similarities, w ≥ 0
+``ckmm``      Σ d·\\|LCA\\|               maximise     distances, d ≥ 0
+============= ========================= ============ ==========================
+
+Dasgupta's cost and MW add up to n·Σw on every tree, so they order trees in the same way. Nodes with more than two
+children count as the average over all ways to split them, see :func:`dasgupta`.
+"""
+
+from ramify.objectives._bounds import Bounds, bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
+from ramify.objectives._objective import ckmm, dasgupta, mw
+from ramify.objectives._optimal import optimal_tree
+from ramify.objectives._score import Score, score
+
+__all__ = [
+    "Bounds",
+    "Score",
+    "bounds",
+    "ckmm",
+    "dasgupta",
+    "max_upper",
+    "max_upper_1d",
+    "mw",
+    "optimal_tree",
+    "random_value",
+    "score",
+    "sum_upper_1d",
+]
