@@ -12,6 +12,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     });
     bind_cpu(m);
     bind_graph(m);
+    bind_hac(m);
     bind_newick(m);
     bind_objectives(m);
     bind_pairs(m);

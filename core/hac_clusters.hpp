@@ -1,0 +1,324 @@
+// What exact agglomeration of vectors in linear memory knows of its clusters: for linkages that a mean vector and a scalar
+// per cluster determine,
+//
+//   average    D(A,B) = V(A) + V(B) + |mA - mB|^2         V = mean squared distance of the members to their mean
+//   ward       D(A,B) = wA wB / (wA + wB) |mA - mB|^2
+//   centroid   D(A,B) = |mA - mB|^2
+//
+// every cluster keeps a list of candidates and a bound: what is not on its list is at least that far. A merged cluster
+// inherits both lists, and a bound by the Lance-Williams formula. A candidate that merged lives on in the cluster that it
+// became. Distances on a list are lower bounds until they matter; then the means decide, in float64.
+//
+// How the lists tell which pair to merge is the business of hac_reducible.hpp (average, ward) and hac_centroid.hpp. The
+// lists of centroid linkage hold *average* distances: those, being convex combinations, only ever rise above a bound.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "interrupt.hpp"
+
+namespace ramify {
+
+enum class Linkage : int { average, ward, centroid };
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Candidate {
+    double bound;  // the distance if exact, else a lower bound of it
+    std::int32_t id;
+    std::int32_t exact;
+    bool operator<(const Candidate& other) const {
+        return bound != other.bound ? bound < other.bound : id < other.id;
+    }
+};
+
+// Clusters sit in slots 0..slots()-1; those that merged away leave holes until `compact`. Ids below `first_id` are given,
+// the merges count on from there.
+class HacClusters {
+public:
+    // `mean` and `mean32` are rows x dimension, owned by the caller, and updated in place.
+    HacClusters(double* mean, float* mean32, std::size_t rows, std::size_t dimension, Linkage linkage,
+                std::size_t list_size, const double* weight, const double* spread, const std::int32_t* id,
+                const std::int32_t* leaf, std::int32_t first_id)
+        : mean_(mean),
+          mean32_(mean32),
+          dimension_(dimension),
+          linkage_(linkage),
+          list_size_(list_size),
+          slots_(rows),
+          alive_(rows),
+          weight_(weight, weight + rows),
+          spread_(spread, spread + rows),
+          id_(id, id + rows),
+          bound_(rows, -kInfinity),
+          key_(rows, kInfinity),
+          tie_(rows, 0),
+          count_(rows, 0),
+          list_(rows * list_size),
+          bias_(rows),
+          rate_(rows),
+          mark_(rows, -1),
+          first_id_(first_id),
+          next_id_(first_id),
+          parent_(first_id + rows - 1, -1),
+          slot_of_(first_id + rows - 1, -1),
+          leaf_(first_id + rows - 1, -1),
+          least_weight_(*std::min_element(weight_.begin(), weight_.end())) {
+        for (std::size_t s = 0; s < rows; ++s) {
+            slot_of_[id_[s]] = static_cast<std::int32_t>(s);
+            leaf_[id_[s]] = leaf[s];
+            prepare(s);
+        }
+    }
+    virtual ~HacClusters() = default;
+
+    std::size_t slots() const { return slots_; }
+    std::size_t alive() const { return alive_; }
+    std::size_t dimension() const { return dimension_; }
+    std::size_t list_size() const { return list_size_; }
+    Linkage linkage() const { return linkage_; }
+    bool is_alive(std::size_t s) const { return id_[s] >= 0; }
+    const float* bias() const { return bias_.data(); }
+    const float* rate() const { return rate_.data(); }
+    const float* mean32(std::size_t s) const { return mean32_ + s * dimension_; }
+
+    // What the lists hold.
+    double distance(std::size_t s, std::size_t t) const {
+        const double apart = squared(s, t);
+        if (linkage_ == Linkage::ward) return weight_[s] * weight_[t] / (weight_[s] + weight_[t]) * apart;
+        return spread_[s] + spread_[t] + apart;
+    }
+
+    // Gives cluster `s` a new list; the ids of the candidates are slots here. Everything else is at least `bound` away.
+    void set_list(std::size_t s, const std::vector<Candidate>& candidates, double bound) {
+        Candidate* list = &list_[s * list_size_];
+        count_[s] = static_cast<std::uint16_t>(candidates.size());
+        for (std::size_t e = 0; e < candidates.size(); ++e) {
+            list[e] = candidates[e];
+            list[e].id = id_[candidates[e].id];
+        }
+        bound_[s] = bound;
+    }
+
+    // After the first lists are set.
+    virtual void start() = 0;
+    // After new lists were set for some.
+    virtual void searched(const std::vector<std::int32_t>& slots) = 0;
+    // Merges until `clusters` are left or the next merge is above `limit`, at most `merges` times; or until some clusters
+    // need a search, and returns these.
+    virtual std::vector<std::int32_t> run(std::size_t clusters, double limit, std::size_t merges,
+                                          Interrupt& interrupt) = 0;
+
+    std::vector<std::int32_t> left, right;  // in the order of the merges
+    std::vector<double> height;
+
+protected:
+    double* mean_;
+    float* mean32_;
+    std::size_t dimension_;
+    Linkage linkage_;
+    std::size_t list_size_, slots_, alive_;
+    // by slot
+    std::vector<double> weight_, spread_;
+    std::vector<std::int32_t> id_;  // -1 in a hole
+    std::vector<double> bound_;
+    std::vector<double> key_;  // at most the distance to whatever the cluster answers for
+    std::vector<std::uint64_t> tie_;
+    std::vector<std::uint16_t> count_;
+    std::vector<Candidate> list_;
+    std::vector<float> bias_, rate_;
+    std::vector<std::int32_t> mark_;
+    // by id
+    std::int32_t first_id_, next_id_;
+    std::vector<std::int32_t> parent_, slot_of_, leaf_;
+    double least_weight_;
+
+    // The order in which clusters are served.
+    struct Earlier {
+        const HacClusters& all;
+        bool operator()(std::size_t s, std::size_t t) const {
+            return all.key_[s] != all.key_[t] ? all.key_[s] < all.key_[t] : all.tie_[s] < all.tie_[t];
+        }
+    };
+
+    double squared(std::size_t s, std::size_t t) const {
+        const double* a = mean_ + s * dimension_;
+        const double* b = mean_ + t * dimension_;
+        double sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::size_t k = 0; k < dimension_; ++k) sum += (a[k] - b[k]) * (a[k] - b[k]);
+        return sum;
+    }
+
+    // Which cluster `id` belongs to by now.
+    std::int32_t root(std::int32_t id) {
+        while (parent_[id] >= 0) {
+            if (parent_[parent_[id]] >= 0) parent_[id] = parent_[parent_[id]];
+            id = parent_[id];
+        }
+        return id;
+    }
+
+    // Equal distances go by the leaves: the pair with the smaller ones first. What is not known yet (0) comes before.
+    std::uint64_t pair_code(std::int32_t a, std::int32_t b) const {
+        const auto x = static_cast<std::uint64_t>(leaf_[a]), y = static_cast<std::uint64_t>(leaf_[b]);
+        return (std::min(x, y) << 32 | std::max(x, y)) + 1;
+    }
+
+    double height_of(std::int32_t id) const { return id < first_id_ ? 0 : height[id - first_id_]; }
+
+    // Puts the union of s and t into the lower slot, which it returns, and leaves a hole in the other.
+    std::size_t join(std::size_t s, std::size_t t, double h) {
+        if (t < s) std::swap(s, t);
+        const std::int32_t a = id_[s], b = id_[t], c = next_id_++;
+        const bool in_order = leaf_[a] < leaf_[b];
+        left.push_back(in_order ? a : b);
+        right.push_back(in_order ? b : a);
+        height.push_back(h);
+        parent_[a] = parent_[b] = c;
+        slot_of_[c] = static_cast<std::int32_t>(s);
+        leaf_[c] = std::min(leaf_[a], leaf_[b]);
+        inherit(s, t, c, h);
+
+        const double weight = weight_[s] + weight_[t];
+        const double ws = weight_[s] / weight, wt = weight_[t] / weight;
+        double* m = mean_ + s * dimension_;
+        const double* other = mean_ + t * dimension_;
+        double apart = 0;
+#pragma omp simd reduction(+ : apart)
+        for (std::size_t k = 0; k < dimension_; ++k) {
+            apart += (m[k] - other[k]) * (m[k] - other[k]);
+            m[k] = ws * m[k] + wt * other[k];
+        }
+        spread_[s] = ws * spread_[s] + wt * spread_[t] + ws * wt * apart;
+        weight_[s] = weight;
+        id_[s] = c;
+        prepare(s);
+        id_[t] = -1;
+        count_[t] = 0;
+        key_[t] = kInfinity;
+        bias_[t] = -std::numeric_limits<float>::infinity();
+        --alive_;
+        return s;
+    }
+
+    bool has_many_holes() const { return 4 * alive_ < 3 * slots_; }
+
+    // Closes the holes, so that searches run over living clusters only. `move(to, from)` moves what a subclass keeps.
+    template <class Move>
+    void compact(const Move& move) {
+        std::size_t to = 0;
+        for (std::size_t s = 0; s < slots_; ++s) {
+            if (id_[s] < 0) continue;
+            if (to != s) {
+                std::memcpy(mean_ + to * dimension_, mean_ + s * dimension_, dimension_ * sizeof(double));
+                std::memcpy(mean32_ + to * dimension_, mean32_ + s * dimension_, dimension_ * sizeof(float));
+                std::copy_n(&list_[s * list_size_], count_[s], &list_[to * list_size_]);
+                weight_[to] = weight_[s];
+                spread_[to] = spread_[s];
+                id_[to] = id_[s];
+                bound_[to] = bound_[s];
+                key_[to] = key_[s];
+                tie_[to] = tie_[s];
+                count_[to] = count_[s];
+                bias_[to] = bias_[s];
+                rate_[to] = rate_[s];
+                slot_of_[id_[to]] = static_cast<std::int32_t>(to);
+                move(to, s);
+            }
+            ++to;
+        }
+        slots_ = to;
+    }
+
+private:
+    struct Inherited {
+        double from_s, from_t;
+        std::int32_t id;
+        bool fresh_s, fresh_t;
+    };
+    std::vector<Inherited> inherited_;
+    std::vector<Candidate> merged_;
+
+    // What a search needs of a cluster: its distance to another is at least (see hac_search.hpp)
+    //     -2 (<m32_s, m32_t> + bias_s + bias_t) / (rate_s + rate_t)
+    // where the biases take the rounding errors of a float32 product into account: that of n terms is off by at most
+    // n u |a||b| <= n u (|a|^2 + |b|^2) / 2, so each side pays for its own half, and nothing is paid at the comparison.
+    void prepare(std::size_t s) {
+        constexpr double u = 0x1p-24;
+        const double* m = mean_ + s * dimension_;
+        float* m32 = mean32_ + s * dimension_;
+        double norm = 0;
+#pragma omp simd reduction(+ : norm)
+        for (std::size_t k = 0; k < dimension_; ++k) norm += m[k] * m[k];
+        for (std::size_t k = 0; k < dimension_; ++k) m32[k] = static_cast<float>(m[k]);
+        const bool ward = linkage_ == Linkage::ward;
+        const double own = ward ? norm : norm + spread_[s];
+        const double slack = u * (static_cast<double>(dimension_ + 16) * norm + 8 * own) + 1e-30;
+        bias_[s] = static_cast<float>(-0.5 * (own - slack));
+        rate_[s] = ward ? static_cast<float>(1 / weight_[s]) : 0.5f;
+    }
+
+    // A lower bound of the distance from the union of s and t, which are h apart, to a cluster of weight `w`, from lower
+    // bounds of their distances.
+    double combine(std::size_t s, std::size_t t, double from_s, double from_t, double w, double h) const {
+        const double a = weight_[s], b = weight_[t];
+        const double value = linkage_ == Linkage::ward
+                                 ? ((a + w) * from_s + (b + w) * from_t - w * h) / (a + b + w)
+                                 : (a * from_s + b * from_t) / (a + b);
+        return value == kInfinity ? value : value - 1e-14 * (from_s + from_t);
+    }
+
+    void inherit(std::size_t s, std::size_t t, std::int32_t c, double h) {
+        inherited_.clear();
+        const double bound_s = bound_[s], bound_t = bound_[t];
+        auto gather = [&](std::size_t from, double Inherited::* value_from, bool Inherited::* fresh_from) {
+            const Candidate* list = &list_[from * list_size_];
+            for (std::size_t e = 0; e < count_[from]; ++e) {
+                const std::int32_t r = root(list[e].id);
+                if (r == c) continue;
+                const bool fresh = r == list[e].id;
+                // Of a candidate that merged, the other part may be off the list: only the bound is known of that.
+                const double value = fresh ? list[e].bound : std::min(list[e].bound, bound_[from]);
+                std::int32_t& at = mark_[slot_of_[r]];
+                const bool first = at < 0;
+                if (first) {
+                    at = static_cast<std::int32_t>(inherited_.size());
+                    inherited_.push_back({bound_s, bound_t, r, false, false});
+                }
+                Inherited& item = inherited_[at];
+                if (fresh || !(item.*fresh_from)) {
+                    const bool known = !first && !fresh;
+                    item.*value_from = known ? std::min(item.*value_from, value) : value;
+                }
+                item.*fresh_from |= fresh;
+            }
+        };
+        gather(s, &Inherited::from_s, &Inherited::fresh_s);
+        gather(t, &Inherited::from_t, &Inherited::fresh_t);
+
+        // Ward's combination rises with the weight of the third cluster, so the least weight gives the bound for all.
+        double bound = combine(s, t, bound_s, bound_t, least_weight_, h);
+        merged_.clear();
+        for (const Inherited& item : inherited_) {
+            const std::size_t k = slot_of_[item.id];
+            mark_[k] = -1;
+            const double value = combine(s, t, item.from_s, item.from_t, weight_[k], h);
+            if (value <= bound) merged_.push_back({value, item.id, 0});  // beyond the bound it says nothing
+        }
+        if (merged_.size() > list_size_) {
+            std::nth_element(merged_.begin(), merged_.begin() + list_size_, merged_.end());
+            bound = merged_[list_size_].bound;
+            merged_.resize(list_size_);
+        }
+        std::copy(merged_.begin(), merged_.end(), &list_[s * list_size_]);
+        count_[s] = static_cast<std::uint16_t>(merged_.size());
+        bound_[s] = bound;
+    }
+};
+
+}  // namespace ramify

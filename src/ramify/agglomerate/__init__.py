@@ -1,0 +1,5 @@
+"""Bottom-up methods: start with every point alone, and merge."""
+
+from ramify.agglomerate.hac import HAC
+
+__all__ = ["HAC"]

@@ -1,0 +1,257 @@
+"""HAC against SciPy's linkage, against the definition, and at its edges."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import is_valid_linkage, linkage
+from scipy.spatial.distance import squareform
+
+import ramify
+from ramify import HAC
+from ramify.errors import InvalidInput, NotEnoughMemory
+from tests.oracles import assert_same_merges, naive_hac
+
+CASES = [
+    ("average", "sqeuclidean"),
+    ("average", "cosine"),
+    ("average", "dot"),
+    ("ward", "euclidean"),
+    ("centroid", "euclidean"),
+]
+MEANS = ("average", "ward", "centroid")
+
+
+def random_points(seed: int) -> np.ndarray:
+    """Sets of many shapes: uniform or clustered, few or many dimensions, of any scale, near the origin or far away."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 160)), int(rng.integers(1, 20))
+    X = rng.standard_normal((n, d))
+    if seed % 3 == 0:
+        X += 4.0 * rng.standard_normal((6, d))[rng.integers(0, 6, n)]
+    if seed % 4 == 0:
+        X[: n // 2] *= 0.01
+    if seed % 5 == 0:
+        X = 1e-3 * X + rng.standard_normal(d)
+    return X * 10.0 ** rng.integers(-6, 7)
+
+
+def blobs(n: int, d: int, k: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    centre = rng.standard_normal((k, d))
+    return (centre[rng.integers(0, k, n)] + 0.4 * rng.standard_normal((n, d))).astype(np.float32)
+
+
+def scipy_linkage(X: np.ndarray, method: str, metric: str | None = None) -> np.ndarray:
+    X = X.astype(np.float64)
+    if metric == "dot":
+        gram = X @ X.T
+        return linkage(squareform(gram.diagonal().max() - gram, checks=False), method)
+    return linkage(X, method, metric=metric or ("sqeuclidean" if method == "average" else "euclidean"))
+
+
+@pytest.mark.parametrize(("method", "metric"), CASES)
+@pytest.mark.parametrize("block", range(4))
+def test_same_merges_as_scipy(method, metric, block):
+    for seed in range(50 * block, 50 * block + 50):
+        X = random_points(seed)
+        if metric == "cosine" and X.shape[1] == 1:
+            continue  # all distances are 0 or 2
+        assert_same_merges(HAC(linkage=method, metric=metric).fit(X).tree_, scipy_linkage(X, method, metric))
+
+
+@pytest.mark.parametrize(("method", "metric"), CASES)
+def test_same_merges_as_scipy_large_float32(method, metric):
+    X = blobs(3000, 24, 40, seed=7)
+    assert_same_merges(HAC(linkage=method, metric=metric).fit(X).tree_, scipy_linkage(X, method, metric))
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_far_from_the_origin_in_float32(method):
+    X = (1000.0 + np.random.default_rng(0).standard_normal((800, 16))).astype(np.float32)
+    assert_same_merges(HAC(linkage=method).fit(X).tree_, scipy_linkage(X, method))
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_closer_together_than_float32_can_tell(method):
+    # Groups of 60 points a millionth apart, more than a list holds: float32 sees one place, float64 decides.
+    rng = np.random.default_rng(1)
+    X = np.repeat(rng.standard_normal((5, 8)), 60, axis=0) + 1e-6 * rng.standard_normal((300, 8))
+    assert_same_merges(HAC(linkage=method).fit(X).tree_, scipy_linkage(X, method))
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_one_far_outlier(method):
+    X = np.random.default_rng(2).standard_normal((500, 4))
+    X[77] = 1e7
+    assert_same_merges(HAC(linkage=method).fit(X).tree_, scipy_linkage(X, method))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_ties_follow_the_rule(data):
+    method = data.draw(st.sampled_from(MEANS))
+    n, d = data.draw(st.integers(2, 14)), data.draw(st.integers(1, 3))
+    row = st.lists(st.integers(0, 4), min_size=d, max_size=d)
+    X = np.array(data.draw(st.lists(row, min_size=n, max_size=n)))
+    tree = HAC(linkage=method).fit(X).tree_
+    tree.validate()
+    expected = in_scipy_units(naive_hac(X.astype(float), method), method)[:, 2]
+    np.testing.assert_allclose(np.sort(tree.height[n:]), np.sort(expected), rtol=1e-9, atol=1e-12)
+
+
+def in_scipy_units(Z: np.ndarray, method: str) -> np.ndarray:
+    Z = Z.copy()
+    if method != "average":
+        Z[:, 2] = np.sqrt(Z[:, 2] * (2 if method == "ward" else 1))
+    return Z
+
+
+@pytest.mark.parametrize(("method", "metric"), CASES)
+def test_many_ties_are_valid_and_deterministic(method, metric):
+    X = np.random.default_rng(3).integers(1, 4, (700, 6))
+    trees = [HAC(linkage=method, metric=metric, n_jobs=j).fit(X).tree_ for j in (1, 2, 2)]
+    assert trees[0] == trees[1] == trees[2]
+    trees[0].validate()
+    if method != "centroid":
+        assert is_valid_linkage(trees[0].to_linkage())
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_all_equally_far(method):
+    n = 90
+    tree = HAC(linkage=method).fit(np.eye(n)).tree_
+    tree.validate()
+    assert tree.is_monotone == (method != "centroid")
+    if method == "average":
+        np.testing.assert_allclose(tree.height[n:], 2.0)
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_sample_weight_is_multiplicity(method):
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        X = rng.standard_normal((30, 3))
+        weight = rng.integers(1, 5, 30)
+        tree = HAC(linkage=method).fit(X, sample_weight=weight).tree_
+        assert_same_merges(tree, in_scipy_units(naive_hac(X, method, weight.astype(float)), method))
+        copies = HAC(linkage=method).fit(np.repeat(X, weight, axis=0)).tree_
+        heights = np.sort(copies.height[weight.sum() :])
+        assert (heights[:-29] == 0).all()
+        np.testing.assert_allclose(heights[-29:], np.sort(tree.height[30:]))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+def test_sample_weight_under_other_metrics(metric):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((40, 5))
+    X /= np.linalg.norm(X, axis=1)[:, None]  # so that under dot, too, a copy is the nearest there is
+    weight = np.where(np.arange(40) % 3 == 0, 2, 1)
+    tree = HAC(metric=metric).fit(X, sample_weight=weight).tree_
+    copies = HAC(metric=metric).fit(np.repeat(X, weight, axis=0)).tree_
+    heights = np.sort(copies.height[weight.sum() :])
+    np.testing.assert_allclose(heights[-39:], np.sort(tree.height[40:]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", MEANS)
+def test_degenerate(method):
+    assert HAC(linkage=method).fit([[1.0, 2.0]]).tree_.n_leaves == 1
+    two = HAC(linkage=method).fit([[0.0], [3.0]]).tree_
+    assert two.height.tolist() == [0.0, 0.0, 9.0 if method == "average" else 3.0]
+    assert (HAC(linkage=method).fit(np.ones((1000, 3))).tree_.height == 0).all()
+    X = np.random.default_rng(0).standard_normal((60, 4))
+    X[:, 2] = 7.0
+    assert_same_merges(HAC(linkage=method).fit(X).tree_, scipy_linkage(X, method))
+    half = HAC(linkage=method).fit(np.concatenate([X, X])).tree_
+    assert (half.height[120:] == 0).sum() == 60
+
+
+def test_accepted_inputs_give_the_same_tree(tmp_path):
+    X = np.random.default_rng(0).integers(-9, 10, (120, 6))
+    expected = HAC().fit(X.astype(np.float64)).tree_
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    for other in (
+        X,
+        X.astype(np.float16),
+        X.astype(np.int8),
+        np.asfortranarray(X, dtype=np.float32),
+        np.load(tmp_path / "x.npy", mmap_mode="r"),
+        scipy.sparse.csr_array(X),
+        X.tolist(),
+    ):
+        assert HAC().fit(other).tree_ == expected
+
+
+def test_input_is_left_alone():
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    before = X.copy()
+    HAC(linkage="ward").fit(X)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize(("method", "metric"), CASES)
+def test_threads_and_repeats_change_nothing(method, metric):
+    X = blobs(2500, 32, 30, seed=6)
+    trees = [HAC(linkage=method, metric=metric, n_jobs=j).fit(X).tree_ for j in (1, 2, 2, 2, 3)]
+    assert all(tree == trees[0] for tree in trees)
+
+
+def test_labels():
+    X = np.array([[0.0], [1.0], [10.0], [12.0]])
+    assert HAC(n_clusters=2).fit(X).labels_.tolist() == [0, 0, 1, 1]
+    assert HAC(distance_threshold=1.5).fit_predict(X).tolist() == [0, 0, 1, 2]
+    assert ramify.fit(X, method="hac", linkage="ward").info["linkage"] == "ward"
+    with pytest.raises(InvalidInput, match="not both"):
+        HAC(n_clusters=2, distance_threshold=1.0).fit(X)
+
+
+def test_errors_say_what_to_do(monkeypatch):
+    X = np.ones((4, 2))
+    with pytest.raises(InvalidInput, match="Did you mean 'ward'"):
+        HAC(linkage="wrad").fit(X)
+    with pytest.raises(InvalidInput, match="needs metric 'euclidean', got 'cosine'"):
+        HAC(linkage="ward", metric="cosine").fit(X)
+    with pytest.raises(InvalidInput, match="zero row"):
+        HAC(metric="cosine").fit(np.zeros((3, 2)))
+    with pytest.raises(InvalidInput, match="NaN in 1 row"):
+        HAC().fit([[np.nan], [1.0]])
+    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    with pytest.raises(NotEnoughMemory, match=r"HAC with average linkage on 4 points of 2 features needs .* are free"):
+        HAC().fit(X)
+
+
+def test_progress_reaches_the_end():
+    seen = {}
+    HAC().fit(
+        np.random.default_rng(0).standard_normal((900, 4)),
+        progress=lambda stage, done, total: seen.update({stage: (done, total)}),
+    )
+    assert seen["search"][0] == seen["search"][1]
+    assert seen["merge"] == (899, 899)
+
+
+def test_interrupt_within_a_second():
+    X = np.random.default_rng(0).standard_normal((30_000, 64)).astype(np.float32)
+    pressed = []
+
+    def press():
+        pressed.append(time.perf_counter())
+        signal.raise_signal(signal.SIGINT)
+
+    def start(stage, done, total):
+        if done == 0 and stage == "search":
+            threading.Timer(0.3, press).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        HAC().fit(X, progress=start)
+    assert time.perf_counter() - pressed[0] < 1.0
+
+
+@pytest.mark.parametrize("estimator", [HAC(), HAC(linkage="ward", n_clusters=2)], ids=["average", "ward"])
+def test_scikit_learn_conventions(estimator, conforms):
+    conforms(estimator)
