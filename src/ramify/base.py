@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InvalidInput
 from ramify.progress import Progress, ProgressLike, reporting
+from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import Check, check_sample_weight
+from ramify.validate import Check, check_sample_weight, check_vectors, is_sparse
 
 __all__ = ["TreeEstimator"]
 
@@ -53,8 +55,61 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         with reporting(progress) as report:
             self.tree_: Tree = self._fit(X, sample_weight, report)
         self.n_features_in_: int = int(shape[1])
+        self._fit_X = X
         self._labels = self._cut()
         return self
+
+    def predict(self, X: Any, *, n_clusters: int | None = None, height: float | None = None) -> np.ndarray:
+        """Cluster of each new row: that of the nearest row the model was fitted on.
+
+        A row the model was fitted on is its own nearest, so at every cut it gets its own cluster back.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (m, d)
+            New rows; with ``metric="precomputed"`` their distances to the n fitted ones, shape (m, n).
+        n_clusters, height : optional
+            Another cut than the model's own, as in :meth:`ramify.Tree.cut`.
+
+        Returns
+        -------
+        labels : int64 array of shape (m,)
+
+        Examples
+        --------
+        >>> import numpy as np, ramify
+        >>> model = ramify.HAC(n_clusters=2).fit(np.array([[0.0], [1.0], [10.0]]))
+        >>> model.predict(np.array([[8.0], [0.4]])).tolist()
+        [1, 0]
+        >>> model.predict(np.array([[8.0], [0.4]]), n_clusters=3).tolist()
+        [2, 0]
+        """
+        check_is_fitted(self, "tree_")
+        own_cut = n_clusters is None and height is None
+        labels = self.labels_ if own_cut else self.tree_.cut(n_clusters=n_clusters, height=height)
+        return labels[self._nearest_leaf(X)]
+
+    def _nearest_leaf(self, X: Any) -> np.ndarray:
+        """The fitted row nearest to each row of ``X``."""
+        from scipy.sparse import csr_array
+
+        from ramify.neighbors import NeighborGraph, query
+
+        if isinstance(self._fit_X, NeighborGraph):
+            raise InvalidInput(
+                "predict needs the vectors, and this model was fitted on a graph of neighbours; fit it on vectors, or "
+                "assign new rows with ramify.neighbors.query(X, X_new) and model.labels_."
+            )
+        similarity = get_similarity(getattr(self, "metric", "sqeuclidean"))
+        if similarity.name == "precomputed":
+            values = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_)
+            return values.argmin(axis=1) if similarity.kind == "distance" else values.argmax(axis=1)
+        fitted, X = check_vectors(self._fit_X), check_vectors(X, n_features=self.n_features_in_)
+        if is_sparse(fitted) != is_sparse(X):
+            X = X.toarray() if is_sparse(X) else csr_array(X)
+        # The largest product with a row is not its own: only a distance finds a fitted row again.
+        metric = "sqeuclidean" if similarity.order == "product" else similarity
+        return query(fitted, X, k=1, metric=metric, n_jobs=getattr(self, "n_jobs", -1)).indices[:, 0]
 
     @property
     def labels_(self) -> np.ndarray:

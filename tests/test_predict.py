@@ -1,0 +1,36 @@
+"""`predict` agrees with `fit`: every fitted row gets its own cluster back, at every cut."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import ramify
+from ramify.errors import InvalidInput
+
+X = np.random.default_rng(0).normal(size=(120, 6)).astype(np.float32)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot"])
+def test_fitted_rows_get_their_own_cluster_at_every_cut(metric):
+    model = ramify.HAC(metric=metric, n_clusters=7).fit(X)
+    assert (model.predict(X) == model.labels_).all()
+    for k in (1, 2, 40, 120):
+        assert (model.predict(X, n_clusters=k) == model.tree_.cut(n_clusters=k)).all()
+    height = float(np.median(model.tree_.height[120:]))
+    assert (model.predict(X, height=height) == model.tree_.cut(height=height)).all()
+
+
+def test_new_rows_go_to_the_nearest_fitted_row():
+    new = np.random.default_rng(1).normal(size=(50, 6)).astype(np.float32)
+    model = ramify.HAC(n_clusters=5).fit(X)
+    nearest = ((new[:, None] - X[None]) ** 2).sum(axis=2).argmin(axis=1)
+    assert (model.predict(new) == model.labels_[nearest]).all()
+    assert (model.predict(sp.csr_array(new)) == model.labels_[nearest]).all()
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="not fitted"):
+        ramify.HAC().predict(X)
+    model = ramify.HAC().fit(X)
+    with pytest.raises(InvalidInput, match="has 5 features, but the model was fitted with 6"):
+        model.predict(X[:, :5])
