@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 #: Bytes of the first lines; also the longest line that is read.
 HEAD = 1 << 20
-BLOCK = 8 << 20
+BLOCK = 4 << 20
 
 
 def open_csv(path: PathLike, kind: str) -> tuple[pa.Schema, int, Callable[[Sequence[str]], Iterator[pa.RecordBatch]]]:
@@ -30,15 +30,15 @@ def open_csv(path: PathLike, kind: str) -> tuple[pa.Schema, int, Callable[[Seque
     delimiter = "\t" if kind == ".tsv" else _delimiter(first)
     header = not all(_is_number(cell) for cell in first.split(delimiter))
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values='"' in text)
-    read = csv.ReadOptions(block_size=BLOCK, autogenerate_column_names=not header)
 
-    def reader(convert: csv.ConvertOptions) -> Any:
+    def reader(convert: csv.ConvertOptions, block: int) -> Any:
+        read = csv.ReadOptions(block_size=block, autogenerate_column_names=not header)
         return csv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
     if header and len(text.split()) == len(first.split()):
         raise FileError(f"{path} has no rows, only the header {first[:60]!r}.")
     # Types are guessed from the first block; numbers are all read as float64, since an integer may be followed by 0.5.
-    with reader(csv.ConvertOptions(check_utf8=True)) as guess:
+    with reader(csv.ConvertOptions(), HEAD) as guess:
         fields = [(f.name, pa.float64() if pa.types.is_integer(f.type) else f.type) for f in guess.schema]
     # A column that is empty in the first block is text or numbers; text takes both.
     types = {name: pa.string() if pa.types.is_null(kind) else kind for name, kind in fields}
@@ -46,7 +46,7 @@ def open_csv(path: PathLike, kind: str) -> tuple[pa.Schema, int, Callable[[Seque
     def batches(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         wanted = {name: types[name] for name in columns}
         options = csv.ConvertOptions(column_types=wanted, include_columns=list(columns), strings_can_be_null=False)
-        with reader(options) as stream:
+        with reader(options, BLOCK) as stream:
             yield from stream
 
     return pa.schema([(name, types[name]) for name, _ in fields]), _count_lines(path), batches

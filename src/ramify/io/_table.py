@@ -46,11 +46,11 @@ def open_table(path: PathLike, kind: str) -> Iterator[Table]:
     if kind == ".parquet":
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(path, memory_map=True) as parquet:
+        # Without the buffer, a whole row group lies in memory beside what is made of it.
+        with pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False) as parquet:
 
             def row_groups(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-                # pyarrow wants the names of leaves; a list column is asked for by its own name all the same.
-                return parquet.iter_batches(batch_size=16384, columns=list(columns), use_threads=True)
+                return parquet.iter_batches(batch_size=8192, columns=list(columns))
 
             yield Table(parquet.schema_arrow, max(0, parquet.metadata.num_rows), row_groups)
     elif kind in ARROW:
@@ -200,7 +200,7 @@ def _blocks(path: PathLike, table: Table, columns: list[str]) -> Iterator[np.nda
         if _is_vector(batch.schema.field(columns[0]).type):
             yield _rows_of_lists(path, batch.column(columns[0]), columns[0], row)
         else:
-            arrays = [batch.column(name).to_numpy(zero_copy_only=False) for name in columns]
+            arrays = [_numbers(batch.column(name)) for name in columns]
             # A type of integers becomes float64 in a batch with missing values, so it is one from the start.
             dtype = np.result_type(*arrays) if all(array.dtype.kind == "f" for array in arrays) else np.float64
             block = np.empty((batch.num_rows, len(columns)), dtype=dtype)
@@ -214,7 +214,7 @@ def _rows_of_lists(path: PathLike, lists: Any, name: str, row: int) -> np.ndarra
     import pyarrow as pa
 
     if lists.null_count:
-        first = row + int(np.flatnonzero(lists.is_null().to_numpy(zero_copy_only=False))[0])
+        first = row + int(np.flatnonzero(~_valid(lists))[0])
         raise FileError(f"{path}: column {name!r} has no vector in row {first}; drop such rows first.")
     values = lists.flatten()
     if values.null_count and pa.types.is_integer(values.type):
@@ -222,7 +222,7 @@ def _rows_of_lists(path: PathLike, lists: Any, name: str, row: int) -> np.ndarra
     if pa.types.is_fixed_size_list(lists.type):
         d = lists.type.list_size
     else:
-        lengths = np.diff(lists.offsets.to_numpy())
+        lengths = np.diff(_numbers(lists.offsets))
         d = int(lengths[0])
         wrong = np.flatnonzero(lengths != d)
         if len(wrong):
@@ -230,7 +230,26 @@ def _rows_of_lists(path: PathLike, lists: Any, name: str, row: int) -> np.ndarra
             raise FileError(f"{path}: column {name!r} has vectors of different length: {where}.")
     if d < 1 or len(values) != d * len(lists):
         raise FileError(f"{path}: column {name!r} has vectors of length {d}; expected at least 1.")
-    return values.to_numpy(zero_copy_only=False).reshape(len(lists), d)
+    return _numbers(values).reshape(len(lists), d)
+
+
+def _numbers(array: Any) -> np.ndarray:
+    """An Arrow array of numbers as a NumPy array, missing ones as NaN; not copied where none is missing.
+
+    Arrow's own ``to_numpy`` loads pandas first, where that is installed.
+    """
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    values = np.frombuffer(array.buffers()[1], dtype, count=len(array), offset=array.offset * dtype.itemsize)
+    if not array.null_count:
+        return values
+    return np.where(_valid(array), values, np.nan).astype(dtype if dtype.kind == "f" else np.float64)
+
+
+def _valid(array: Any) -> np.ndarray:
+    """Which entries are not missing."""
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    start = array.offset
+    return np.unpackbits(bits, count=start + len(array), bitorder="little")[start:].astype(bool)
 
 
 def _chain(first: np.ndarray, rest: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
