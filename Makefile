@@ -36,7 +36,7 @@ clean:
 # --- environments -----------------------------------------------------------------------------------------------------
 
 $(BIN)/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "ramify needs Python 3.11 or newer; set one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
 	  { echo "ramify needs a C++20 compiler; install g++ or clang, or set CXX." >&2; exit 1; }
