@@ -35,6 +35,7 @@ _MODULES = {
     "io",
     "neighbors",
     "objectives",
+    "plot",
     "similarity",
 }
 

@@ -15,7 +15,7 @@ from ramify.validate import check_int
 if TYPE_CHECKING:
     from ramify.tree import Tree
 
-__all__ = ["Description", "describe", "summary"]
+__all__ = ["Description", "branches", "describe", "skeleton", "summary"]
 
 
 class Description(dict[str, Any]):
@@ -65,8 +65,8 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
         raise InvalidInput(f"items must have one entry a leaf ({n}), got {len(items)}.")
     k = min(check_int("n_clusters", n_clusters, low=1), n)
     n_examples = check_int("n_examples", n_examples, low=0)
-    ends = _branches(tree, k)
-    shown, children = _skeleton(tree, ends)
+    ends = branches(tree, k)
+    shown, children = skeleton(tree, ends)
 
     lines: list[str] = []
     stack = [(shown, "", "")]
@@ -83,7 +83,7 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
     return "\n".join(lines)
 
 
-def _branches(tree: Tree, k: int) -> list[int]:
+def branches(tree: Tree, k: int) -> list[int]:
     """Nodes that the outline ends in: one for each cluster of a cut without crumbs."""
     n = tree.n_leaves
     with warnings.catch_warnings():
@@ -102,7 +102,7 @@ def _branches(tree: Tree, k: int) -> list[int]:
     return [int(v) for v in ends[np.argsort(tree.first[ends])]]
 
 
-def _skeleton(tree: Tree, ends: list[int]) -> tuple[int, dict[int, list[int]]]:
+def skeleton(tree: Tree, ends: list[int]) -> tuple[int, dict[int, list[int]]]:
     """The root and the children of the tree that the end nodes span, without its nodes of one child."""
     if len(ends) == 1:
         return ends[0], {}
