@@ -12,7 +12,7 @@ import pytest
 
 import ramify as package
 
-COMMANDS = ["fit", "info", "cut", "convert", "methods"]
+COMMANDS = ["fit", "info", "cut", "convert", "methods", "demo"]
 
 
 def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 import ramify
-from ramify.cli import build, trees
+from ramify.cli import build, demo, trees
 from ramify.errors import RamifyError, RamifyWarning
 
 __all__ = ["app", "main"]
@@ -43,11 +43,11 @@ def _options(
 ) -> None:
     """Build, score and read hierarchies over embedding vectors.
 
-    A first tree: [bold]ramify fit embeddings.npy --items names.txt[/bold].
+    A first tree: [bold]ramify fit embeddings.npy --items names.txt[/bold]. A look around: [bold]ramify demo[/bold].
     """
 
 
-for command in (build.fit, trees.info, trees.cut, trees.convert, build.methods):
+for command in (build.fit, trees.info, trees.cut, trees.convert, build.methods, demo.demo):
     app.command(no_args_is_help=command in (build.fit, trees.info, trees.cut, trees.convert))(command)
 
 

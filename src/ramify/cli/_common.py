@@ -46,6 +46,20 @@ def read_named_items(path: Path | None, column: str | None, n: int, rows: str) -
     return items
 
 
+def read_points_of(tree: Tree, tree_file: Path, x: Path, column: str | list[str] | None) -> Any:
+    """The vectors that a tree is over."""
+    from ramify.errors import InvalidInput
+    from ramify.io import read_vectors
+
+    vectors = read_vectors(x, column=column)
+    if vectors.shape[0] != tree.n_leaves:
+        raise InvalidInput(
+            f"{x} has {vectors.shape[0]} vectors and {tree_file} has {tree.n_leaves} leaves; "
+            "give the vectors the tree was built from."
+        )
+    return vectors
+
+
 def columns(text: str | None) -> str | list[str] | None:
     """What ``--column`` means: a name, or several."""
     return text if text is None or "," not in text else [name.strip() for name in text.split(",")]

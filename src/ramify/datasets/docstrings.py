@@ -30,19 +30,20 @@ testing tests testutils typing version
 """
 #: Words of documentation as such, which say nothing about the subject.
 _STOP_WORDS = """
-added alias allow api array array_function__ array_like arrays attributes axis backend backends batch bool boolean
-broadcast broadcastable call callable capabilities case casting changed class code combination combinations compatible
-compute computed computes condition containing contains core correspond corresponding cpu cupy dask data default
-defaults deprecated dict dictionary different dimension dimensions dtype element elements environment equal equivalent
-example examples experimental false feature_names_in_ float following function functions given glossary gpu guide
-information input instance int integer int64 jax jit keyword kwargs lazy len length like linalg_batch linux list lists
-locations maximum method methods n_features n_features_in_ n_samples name ndarray new non nonetype note notes number
-numbers numpy object objects obtained optional order org original otherwise output parameter parameters pass passed
-performed possible prepended protocol provided pypi python pytorch raise raised raises random_state read ref reference
-result results retain return returned returns same_kind scalar scikit scipy scipy_array_api scope seen self sequence set
-shape signature similar single size sklearn slices specified specifies standard str string subok sum support term torch
-treated true tuple type typeerror ufunc ufuncs uninitialized use used user uses using value valueerror values variable
-version versionadded versionchanged way x86_64
+added additional alias allocated allow api argument arguments array array_function__ array_like arrays assuming
+attributes axis backend backends batch bool boolean broadcast broadcastable call callable capabilities case casting
+changed class code combination combinations compatible compute computed computes condition containing contains
+converted core correspond corresponding cpu created cupy dask data default defaults deprecated details dict dictionary
+different dimension dimensional dimensions dtype element elements enumerate environment equal equivalent example
+examples experimental false feature_names_in_ float following freshly function functions given glossary gpu guide
+information input instance int int64 integer jax jit keyword kwargs lazy len length like linalg_batch linux list lists
+location locations maximum method methods n_features n_features_in_ n_samples name ndarray new non nonetype note notes
+number numbers numpy object objects obtained optional order org original otherwise output parameter parameters pass
+passed performed possible prepended protocol provided pypi python pytorch raise raised raises random_state read ref
+reference remain remains result results retain return returned returns same_kind scalar scikit scipy scipy_array_api
+scope seen self sequence set shape signature similar single size sklearn slices specified specifies standard stored
+str string subok sum support term torch treated true tuple tuples type typeerror ufunc ufuncs uninitialized use used
+user uses using value valueerror values variable version versionadded versionchanged way wise x86_64
 """
 SKIPPED = frozenset(_SKIPPED.split())
 STOP_WORDS = frozenset(_STOP_WORDS.split())
