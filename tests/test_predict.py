@@ -32,5 +32,9 @@ def test_refusals():
     with pytest.raises(ValueError, match="not fitted"):
         ramify.HAC().predict(X)
     model = ramify.HAC().fit(X)
-    with pytest.raises(InvalidInput, match="has 5 features, but the model was fitted with 6"):
+    with pytest.raises(InvalidInput, match="has 5 features, but HAC is expecting 6"):
         model.predict(X[:, :5])
+
+
+def test_conforms_to_scikit_learn(conforms):
+    conforms(ramify.HAC())

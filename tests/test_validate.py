@@ -90,7 +90,7 @@ def test_zero_rows_under_cosine():
 
 
 def test_feature_count_must_match_the_model():
-    with pytest.raises(InvalidInput, match="has 3 features, but the model was fitted with 4"):
+    with pytest.raises(InvalidInput, match="has 3 features, but the model is expecting 4"):
         validate.check_vectors(np.zeros((2, 3)), n_features=4)
 
 

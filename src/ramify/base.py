@@ -104,7 +104,10 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         if similarity.name == "precomputed":
             values = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_)
             return values.argmin(axis=1) if similarity.kind == "distance" else values.argmax(axis=1)
-        fitted, X = check_vectors(self._fit_X), check_vectors(X, n_features=self.n_features_in_)
+        fitted, X = (
+            check_vectors(self._fit_X),
+            check_vectors(X, n_features=self.n_features_in_, model=type(self).__name__),
+        )
         if is_sparse(fitted) != is_sparse(X):
             X = X.toarray() if is_sparse(X) else csr_array(X)
         # The largest product with a row is not its own: only a distance finds a fitted row again.
@@ -114,10 +117,8 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     @property
     def labels_(self) -> np.ndarray:
         """Cluster of every row: the cut asked for, or the two clusters at the top of the tree where none was."""
-        tree = self.tree_
-        if self._labels is None:
-            self._labels = tree.cut(n_clusters=min(2, tree.n_leaves))
-        return self._labels
+        labels = self._labels
+        return self.tree_.cut(n_clusters=min(2, self.tree_.n_leaves)) if labels is None else labels
 
     @labels_.setter
     def labels_(self, labels: np.ndarray) -> None:

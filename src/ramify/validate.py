@@ -137,6 +137,7 @@ def check_vectors(
     accept_sparse: bool = True,
     nonzero_rows: bool = False,
     n_features: int | None = None,
+    model: str = "the model",
     finite: bool = True,
 ) -> Any:
     """Rows to work on: a finite float32 or float64 array (float32 and memory maps without a copy), or CSR rows.
@@ -161,7 +162,7 @@ def check_vectors(
         raise InvalidInput(f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if n_features is not None and d != n_features:
         raise InvalidInput(
-            f"{name} has {d} features, but the model was fitted with {n_features} features. Embed both alike."
+            f"{name} has {d} features, but {model} is expecting {n_features} features as input; embed both alike."
         )
     if finite:
         _check_finite(X, name)
