@@ -47,6 +47,12 @@ def test_usage_errors(ramify, points, command: str, message: str) -> None:
     assert message in done.err and "--help" in done.err
 
 
+def test_a_command_alone_shows_its_help(ramify) -> None:
+    for command in ("fit", "info", "cut", "convert"):
+        done = ramify(command)
+        assert f"Usage: ramify {command}" in done.out + done.err and "error" not in done.err
+
+
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     done = python("-m", "ramify", "info", "none.tree", "--debug", cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr and "FileError" in done.stderr

@@ -86,7 +86,9 @@ def _explain(error: Exception) -> int:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # a usage error, from whichever copy of click typer uses
         command = getattr(getattr(error, "ctx", None), "command_path", "ramify")
-        _say("error", f"{' '.join(format_message().split()).rstrip('.')}. See: {command} --help")
+        message = " ".join(format_message().split()).rstrip(".")
+        if message:  # a command without arguments has shown its help instead
+            _say("error", f"{message}. See: {command} --help")
         return int(getattr(error, "exit_code", 2))
     if isinstance(error, RamifyError):
         message = str(error)

@@ -127,6 +127,11 @@ def peak_memory() -> int:
 
 
 def print_outline(tree: Tree, items: Sequence[str] | None, branches: int) -> None:
-    """The top of the tree as text."""
-    if branches > 0:
-        print(tree.summary(items, n_clusters=min(branches, tree.n_leaves)))
+    """The top of the tree as text; in a terminal, each line fits in its width."""
+    import shutil
+
+    if branches < 1:
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in tree.summary(items, n_clusters=min(branches, tree.n_leaves)).splitlines():
+        print(line if width is None or len(line) <= width else line[: width - 1] + "…")
