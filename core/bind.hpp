@@ -50,6 +50,7 @@ inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
 void bind_cpu(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_hac(nb::module_& m);
+void bind_metrics(nb::module_& m);
 void bind_newick(nb::module_& m);
 void bind_objectives(nb::module_& m);
 void bind_pairs(nb::module_& m);

@@ -13,6 +13,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_cpu(m);
     bind_graph(m);
     bind_hac(m);
+    bind_metrics(m);
     bind_newick(m);
     bind_objectives(m);
     bind_pairs(m);

@@ -164,6 +164,9 @@ public:
         return lo == hi ? u : largest(lo, hi - 1);
     }
 
+    // Ancestor of the leaves at places lo < hi of the depth-first order.
+    std::int64_t between(std::int64_t lo, std::int64_t hi) const { return largest(lo, hi - 1); }
+
 private:
     using Id = std::int32_t;
     static constexpr std::int64_t kBlock = 16;

@@ -5,6 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure; pytest's own timeout stops what hangs.
+settings.register_profile("ramify", deadline=None)
+settings.load_profile("ramify")
 
 
 @pytest.fixture(scope="session")

@@ -33,6 +33,7 @@ _MODULES = {
     "divide",
     "errors",
     "io",
+    "metrics",
     "neighbors",
     "objectives",
     "plot",

@@ -1,0 +1,178 @@
+"""Jaccard metrics: for trees, flat clusterings and DAGs alike, against a partition or a cover.
+
+On a tree they come from native walks. Anything else is a set of clusters, given as a sparse matrix of nodes by points,
+and the overlaps with the labels are one sparse product, taken block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.errors import InvalidInput
+from ramify.metrics._truth import Cover, read_cover, threads_for
+from ramify.parallel import row_blocks
+from ramify.tree import Tree
+from ramify.validate import check_labels, is_sparse
+
+__all__ = ["jaccard_per_label", "jaccard_per_node", "jaccard_per_point"]
+
+
+def jaccard_per_label(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> float:
+    r"""How well each label is found: mean over labels of the best Jaccard similarity with a node.
+
+    .. math:: \mathrm{Jacc/label} = \frac{1}{|\mathcal{C}^\star|} \sum_{C^\star \in \mathcal{C}^\star}
+              \max_{C \in \mathcal{D}} \frac{|C \cap C^\star|}{|C \cup C^\star|}
+
+    where :math:`\mathcal{D}` are the nodes of the structure (all nodes of a tree, leaves included) and
+    :math:`\mathcal{C}^\star` the labels. O(n) on a tree with a partition as truth.
+
+    Parameters
+    ----------
+    structure : Tree, labels, sparse matrix or sequence of clusters
+        A tree; flat clusters as labels of shape (n,), where -1 (noise) is no cluster; a sparse matrix of shape
+        (nodes, n) whose non-zeros are memberships; an object with ``n_nodes`` and ``members(v)``, such as a DAG; or a
+        list of clusters, each a collection of point numbers.
+    truth : labels or cover
+        One label a point, shape (n,), -1 for none; or several: a sparse indicator of shape (n, labels), a pair
+        ``(indptr, indices)``, or a list of n collections of labels. Points without a label are left out, and so are
+        labels without points.
+    n_jobs : int
+        Threads.
+
+    Examples
+    --------
+    >>> from ramify import Tree
+    >>> tree = Tree([4, 4, 5, 5, 6, 6, -1])                     # ((0, 1), (2, 3))
+    >>> jaccard_per_label(tree, ["a", "a", "b", "b"])
+    1.0
+    >>> jaccard_per_label(tree, [{"a"}, {"a", "b"}, {"b"}, {"b"}])       # {0, 1} is a; the root is 3/4 of b
+    0.875
+
+    References
+    ----------
+    Monath, Incremental non-greedy clustering at scale, University of Massachusetts Amherst, 2022, eq. 2.5-2.7.
+    """
+    best, _ = _best_per_label(structure, truth, n_jobs)
+    return float(best.mean())
+
+
+def jaccard_per_point(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> float:
+    r"""As `jaccard_per_label`, each label weighted by its points.
+
+    .. math:: \mathrm{Jacc/point} = \frac{1}{\sum_x |\mathcal{C}^\star_x|} \sum_x \sum_{C^\star \in \mathcal{C}^\star_x}
+              \max_{C \in \mathcal{D}} \frac{|C \cap C^\star|}{|C \cup C^\star|}
+
+    where :math:`\mathcal{C}^\star_x` are the labels of point x. Of the three it follows dendrogram purity most closely,
+    and unlike that it is defined for covers and DAGs. Parameters as in `jaccard_per_label`.
+
+    >>> jaccard_per_point([0, 0, 0, 1], ["a", "a", "a", "b"])
+    1.0
+    """
+    best, cover = _best_per_label(structure, truth, n_jobs)
+    return float(best @ cover.label_size / cover.label_size.sum())
+
+
+def jaccard_per_node(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> float:
+    r"""How well each node is explained: mean over nodes of the best Jaccard similarity with a label.
+
+    .. math:: \mathrm{Jacc/node} = \frac{1}{|\mathcal{D}|} \sum_{C \in \mathcal{D}}
+              \max_{C^\star \in \mathcal{C}^\star} \frac{|C \cap C^\star|}{|C \cup C^\star|}
+
+    Parameters as in `jaccard_per_label`. O(n log² n) on a tree with a partition as truth.
+
+    >>> from ramify import Tree
+    >>> jaccard_per_node(Tree([2, 2, -1]), ["a", "a"])          # both leaves 1/2, the root 1
+    0.6666666666666666
+    """
+    nodes, cover = _read(structure, truth)
+    threads = threads_for(n_jobs, cover.label.size)
+    if isinstance(nodes, Tree):
+        layout = (nodes.size, nodes.leaf_order, nodes.first, nodes.last)
+        best = _core.best_labels(nodes.parent, *layout, cover.start, cover.label, cover.label_size, threads)
+    else:
+        best = np.concatenate(
+            [np.asarray(block.max(axis=1).todense()).ravel() for block in _similarities(nodes, cover)]
+        )
+    return float(best.mean())
+
+
+def _best_per_label(structure: Any, truth: Any, n_jobs: int | None) -> tuple[np.ndarray, Cover]:
+    nodes, cover = _read(structure, truth)
+    if isinstance(nodes, Tree):
+        return cover.on(nodes).best_nodes(nodes._lca, nodes.size, threads_for(n_jobs, cover.label.size)), cover
+    best = np.zeros(cover.n_labels)
+    for block in _similarities(nodes, cover):
+        np.maximum(best, np.asarray(block.max(axis=0).todense()).ravel(), out=best)
+    return best, cover
+
+
+def _read(structure: Any, truth: Any) -> tuple[Any, Cover]:
+    """The structure, as a tree or as a CSR matrix of nodes by points, and the labels, over the points that have one."""
+    nodes = structure if isinstance(structure, Tree) else _memberships(structure, truth)
+    n = nodes.n_leaves if isinstance(nodes, Tree) else nodes.shape[1]
+    cover = read_cover(truth, n)
+    kept = cover.has_label()
+    if not kept.any():
+        raise InvalidInput("truth has no labels: no point has one.")
+    if not kept.all():
+        cover = cover.without_unlabelled()
+        if isinstance(nodes, Tree):
+            nodes = nodes.prune(kept)
+        else:
+            nodes = nodes[:, np.flatnonzero(kept)]
+            nodes = nodes[np.diff(nodes.indptr) > 0]
+    return nodes, cover
+
+
+def _memberships(structure: Any, truth: Any) -> Any:
+    from scipy.sparse import csr_array
+
+    if is_sparse(structure):
+        nodes = csr_array(structure != 0)
+    elif hasattr(structure, "members") and hasattr(structure, "n_nodes"):
+        nodes = _stacked([structure.members(v) for v in range(structure.n_nodes)], structure.n_leaves)
+    elif isinstance(structure, Sequence) and any(np.ndim(c) or isinstance(c, (set, frozenset)) for c in structure):
+        nodes = _stacked(structure, truth.shape[0] if is_sparse(truth) else _n_points(truth))
+    else:
+        codes = check_labels(structure, np.size(structure), name="labels")
+        point = np.flatnonzero(codes >= 0)
+        shape = (int(codes.max(initial=-1)) + 1, len(codes))
+        nodes = csr_array((np.ones(len(point)), (codes[point], point)), shape=shape)
+    nodes = nodes[np.diff(nodes.indptr) > 0].astype(np.float64)
+    if not nodes.shape[0]:
+        raise InvalidInput("The structure has no clusters: every point is noise.")
+    return nodes
+
+
+def _n_points(truth: Any) -> int:
+    return len(truth[0]) - 1 if isinstance(truth, tuple) and len(truth) == 2 else len(truth)
+
+
+def _stacked(clusters: Sequence[Any], n: int) -> Any:
+    """CSR rows from collections of points."""
+    from scipy.sparse import csr_array
+
+    rows = [np.unique(np.fromiter(cluster, dtype=np.int64)) for cluster in clusters]
+    point = np.concatenate(rows)
+    if len(point) and (point.min() < 0 or point.max() >= n):
+        wrong = point[(point < 0) | (point >= n)][0]
+        raise InvalidInput(f"A cluster holds the point {wrong}; there are points 0 .. {n - 1}.")
+    start = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return csr_array((np.ones(len(point)), point, start), shape=(len(rows), n))
+
+
+def _similarities(nodes: Any, cover: Cover) -> Any:
+    """Sparse Jaccard similarities of nodes (rows) and labels, for one block of nodes after the other."""
+    from scipy.sparse import csr_array
+
+    indicator = csr_array((np.ones(len(cover.label)), cover.label, cover.start), shape=(nodes.shape[1], cover.n_labels))
+    size = np.diff(nodes.indptr)
+    for rows in row_blocks(nodes.shape[0], 65_536):
+        shared = (nodes[rows] @ indicator).tocsr()
+        node = np.repeat(np.arange(shared.shape[0]), np.diff(shared.indptr))
+        union = size[rows][node] + cover.label_size[shared.indices] - shared.data
+        yield csr_array((shared.data / union, shared.indices, shared.indptr), shape=shared.shape)
