@@ -26,6 +26,7 @@ _PUBLIC = {
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
     "score": "ramify.objectives",
+    "scoreboard": "ramify.objectives",
 }
 _MODULES = {
     "agglomerate",

@@ -82,8 +82,23 @@ class FeatureMap:
         if self.centre is None and self.row_scale is None:
             return np.ascontiguousarray(self.rows, dtype=np.float32)
         z = np.empty(self.shape, dtype=np.float32)
-        for rows in row_blocks(len(z), max(1, _BLOCK // z.shape[1])):
-            z[rows] = self.take(rows)
+        blocks = row_blocks(len(z), max(1, _BLOCK // z.shape[1]))
+        if self.rows.dtype == np.float64:
+
+            def fill(rows: slice) -> None:
+                z[rows] = self.take(rows)
+        else:
+            centre = None if self.centre is None else self.centre.astype(np.float32)
+            row_scale = None if self.row_scale is None else self.row_scale.astype(np.float32)[:, None]
+
+            def fill(rows: slice) -> None:
+                part = self.rows[rows]
+                if centre is not None:
+                    part = np.subtract(part, centre, out=z[rows])
+                if row_scale is not None:
+                    np.multiply(part, row_scale[rows], out=z[rows])
+
+        map_blocks(fill, blocks)
         return z
 
     def take(self, rows: Any) -> Any:

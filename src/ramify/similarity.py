@@ -201,7 +201,8 @@ class _SqEuclidean(Similarity):
     def features(self, X: Any, random_state: Any = None) -> FeatureMap:
         if is_sparse(X):
             return FeatureMap(X, _squared_norms(X), scale=-2.0, shift=0.0, exact=True)
-        centre = X.mean(axis=0, dtype=np.float64)
+        # Any centre will do, as long as all agree on it: one that float32 rows can be moved by without rounding.
+        centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype).astype(np.float64)
         return FeatureMap(X, _squared_norms(X, centre), scale=-2.0, shift=0.0, exact=True, centre=centre)
 
 

@@ -18,10 +18,12 @@ from ramify.objectives._bounds import Bounds, bounds, max_upper, max_upper_1d, r
 from ramify.objectives._objective import ckmm, dasgupta, mw
 from ramify.objectives._optimal import optimal_tree
 from ramify.objectives._score import Score, score
+from ramify.objectives._scoreboard import Scoreboard, scoreboard
 
 __all__ = [
     "Bounds",
     "Score",
+    "Scoreboard",
     "bounds",
     "ckmm",
     "dasgupta",
@@ -31,5 +33,6 @@ __all__ = [
     "optimal_tree",
     "random_value",
     "score",
+    "scoreboard",
     "sum_upper_1d",
 ]

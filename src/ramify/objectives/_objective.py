@@ -75,15 +75,15 @@ def get_objective(objective: str | Objective) -> Objective:
     return OBJECTIVES[check_choice("objective", objective, list(OBJECTIVES))]
 
 
-def check_tree(tree: Any, n: int) -> Tree:
+def check_tree(tree: Any, n: int, *, name: str = "tree") -> Tree:
     """``tree`` if it is a tree over n leaves."""
     if not isinstance(tree, Tree):
         raise InvalidInput(
-            f"tree must be a ramify.Tree, got {type(tree).__name__}; use Tree.from_linkage(Z) for a linkage matrix."
+            f"{name} must be a ramify.Tree, got {type(tree).__name__}; use Tree.from_linkage(Z) for a linkage matrix."
         )
     if tree.n_leaves != n:
         raise InvalidInput(
-            f"tree has {tree.n_leaves} leaves but X has {n} rows; leaf i must be row i (see Tree.prune)."
+            f"{name} has {tree.n_leaves} leaves but X has {n} rows; leaf i must be row i (see Tree.prune)."
         )
     return tree
 
