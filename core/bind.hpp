@@ -48,6 +48,7 @@ inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
 
 // Each bindings file defines one of these; module.cpp calls them all.
 void bind_cpu(nb::module_& m);
+void bind_contract(nb::module_& m);
 void bind_graph(nb::module_& m);
 void bind_hac(nb::module_& m);
 void bind_metrics(nb::module_& m);

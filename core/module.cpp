@@ -11,6 +11,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
         }
     });
     bind_cpu(m);
+    bind_contract(m);
     bind_graph(m);
     bind_hac(m);
     bind_metrics(m);

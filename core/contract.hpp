@@ -1,0 +1,402 @@
+// Agglomeration in rounds on a sparse similarity graph: each cluster knows its most similar neighbour, a round merges
+// the pairs or components that a rule selects, and the merged clusters' edges are combined. Reciprocal nearest
+// neighbours, Affinity and SCC are three rules over this one contraction.
+//
+// Only what changed is looked at again. All linkages here are reducible: merging A and B never makes their union more
+// similar to C than the better of the two was. So a cluster's neighbour stays right until that neighbour is merged, and
+// its old similarity stays an upper bound after that, which is enough to skip it while the threshold is above. Edges
+// keep the name their end had when they were written; names are looked up when they are read.
+#pragma once
+#include <omp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "gather.hpp"
+#include "interrupt.hpp"
+#include "lists.hpp"
+
+namespace ramify {
+
+// A symmetric graph in CSR form, without self-loops; similarity of an edge = shift + scale * weight.
+struct SimilarityGraph {
+    std::int64_t n;
+    const std::int64_t* indptr;
+    const std::int32_t* indices;
+    const float* weight;
+    double shift, scale;
+    const double* mass;  // leaves that a node stands for; null: one each
+};
+
+// Linkages: what an edge between two clusters carries, how two such edges combine, and the similarity it stands for.
+// Pairs of points without an edge count as similarity 0.
+struct AverageLinkage {
+    using Value = double;  // sum over the pairs
+    static Value edge(double similarity, double pairs) { return similarity * pairs; }
+    static void combine(Value& a, Value b) { a += b; }
+    static double similarity(Value sum, double pairs) { return sum / pairs; }
+};
+
+struct SingleLinkage {
+    using Value = double;  // the most similar pair
+    static Value edge(double similarity, double) { return similarity; }
+    static void combine(Value& a, Value b) { a = std::max(a, b); }
+    static double similarity(Value most, double) { return most; }
+};
+
+struct CompleteLinkage {
+    struct Value {
+        double least, pairs;
+    };
+    static Value edge(double similarity, double pairs) { return {similarity, pairs}; }
+    static void combine(Value& a, const Value& b) {
+        a.least = std::min(a.least, b.least);
+        a.pairs += b.pairs;
+    }
+    static double similarity(const Value& v, double pairs) {
+        return v.pairs < pairs ? 0.0 : v.least;  // a missing pair is the least similar one
+    }
+};
+
+// What a round merges.
+struct Rule {
+    double threshold;  // nearest-neighbour pairs below this similarity wait
+    bool pairs;        // only pairs that are each other's nearest; otherwise whole components of nearest neighbours
+    double epsilon;    // with `pairs`: also pairs within a factor 1 + epsilon of the best either end has or had
+};
+
+struct Merges {
+    std::vector<std::int32_t> left, right;  // names of the two clusters: their smallest members, left < right
+    std::vector<double> similarity;
+    std::vector<std::int32_t> round;
+};
+
+class Contraction {
+public:
+    virtual ~Contraction() = default;
+    // One round; returns the number of merges (0: nothing left to merge under this rule).
+    virtual std::int64_t round(const Rule& rule, Interrupt& interrupt) = 0;
+    virtual std::int64_t n_clusters() const = 0;
+    // True while some cluster still reads the graph that was given.
+    virtual bool needs_graph() const = 0;
+    const Merges& merges() const { return merges_; }
+
+protected:
+    Merges merges_;
+};
+
+template <typename Linkage>
+class ContractionOf final : public Contraction {
+    using Value = typename Linkage::Value;
+
+public:
+    ContractionOf(const SimilarityGraph& graph, int threads)
+        : graph_(graph),
+          threads_(threads),
+          n_(static_cast<std::size_t>(graph.n)),
+          label_(n_),
+          nearest_(n_, -1),
+          changed_(n_, 0),
+          seen_(n_, -1),
+          size_(n_, 1.0),
+          best_(n_, std::numeric_limits<double>::infinity()),
+          alive_(n_),
+          lists_(n_, threads),
+          gather_(static_cast<std::size_t>(threads)) {
+        for (std::size_t i = 0; i < n_; ++i) {
+            label_[i] = alive_[i] = static_cast<std::int32_t>(i);
+            n_single_ += graph.indptr[i + 1] > graph.indptr[i];
+        }
+        if (graph.mass != nullptr) std::copy_n(graph.mass, n_, size_.begin());
+    }
+
+    std::int64_t round(const Rule& rule, Interrupt& interrupt) override {
+        refresh(rule.threshold, interrupt);
+        select(rule);
+        if (candidates_.empty()) return 0;
+        const std::size_t before = merges_.left.size();
+        unite();
+        const std::size_t merged = merges_.left.size() - before;
+        flatten(merged);
+        rebuild(before, interrupt);
+        return static_cast<std::int64_t>(merged);
+    }
+
+    std::int64_t n_clusters() const override { return static_cast<std::int64_t>(alive_.size()); }
+    bool needs_graph() const override { return n_single_ > 0; }
+
+private:
+    struct Candidate {
+        double similarity;
+        std::int32_t left, right;
+        // Strongest first; ties go to the smaller names.
+        bool operator<(const Candidate& other) const {
+            if (similarity != other.similarity) return similarity > other.similarity;
+            return left != other.left ? left < other.left : right < other.right;
+        }
+    };
+
+    SimilarityGraph graph_;
+    int threads_;
+    std::size_t n_;
+    std::int32_t clock_ = 0;               // merging rounds so far
+    bool flat_ = true;                     // every label is a root
+    std::vector<std::int32_t> label_;      // union-find; a cluster's name is its smallest member
+    std::vector<std::int32_t> nearest_;    // of the last look; -1: no neighbour
+    std::vector<std::int32_t> changed_;    // clock of the cluster's last merge
+    std::vector<std::int32_t> seen_;       // clock of the last look at its neighbours; -1: never
+    std::vector<double> size_, best_;      // best: similarity to nearest, an upper bound once the nearest has changed
+    std::vector<double> weakest_;          // least similarity merged inside the cluster; only kept for epsilon > 0
+    std::vector<std::int32_t> alive_;      // names of the clusters, ascending
+    std::vector<Candidate> candidates_;
+    std::vector<std::int64_t> members_;    // root << 32 | name, of the clusters merged into another this round
+    std::int64_t n_single_ = 0;            // points still on their own that have neighbours
+    ListStore<Value> lists_;               // edges of merged clusters; single points read the graph
+    std::vector<Gather<Value>> gather_;    // one a thread
+
+    static constexpr std::int64_t kBlock = 1 << 15;  // clusters between two looks at the interrupt
+
+    std::int32_t find(std::int32_t c) {
+        // Threads shorten paths while others read them: any value read is an ancestor, so all find the same root.
+        for (;;) {
+            std::atomic_ref<std::int32_t> up(label_[static_cast<std::size_t>(c)]);
+            const std::int32_t parent = up.load(std::memory_order_relaxed);
+            if (parent == c) return c;
+            const std::int32_t above =
+                std::atomic_ref<std::int32_t>(label_[static_cast<std::size_t>(parent)]).load(std::memory_order_relaxed);
+            if (above == parent) return parent;
+            up.store(above, std::memory_order_relaxed);
+            c = above;
+        }
+    }
+
+    // After many merges every name is looked up at once, and reading an edge costs one step instead of a path.
+    void flatten(std::size_t merged) {
+        flat_ = merged > n_ / 64;
+        if (!flat_) return;
+        const auto n = static_cast<std::int64_t>(n_);
+#pragma omp parallel for schedule(static) num_threads(threads_)
+        for (std::int64_t i = 0; i < n; ++i)
+            std::atomic_ref(label_[static_cast<std::size_t>(i)])
+                .store(find(static_cast<std::int32_t>(i)), std::memory_order_relaxed);
+    }
+
+    std::int32_t end(std::int32_t name) { return flat_ ? label_[static_cast<std::size_t>(name)] : find(name); }
+
+    template <typename Body>
+    void for_each(std::int64_t count, Interrupt& interrupt, const Body& body) {
+        for (std::int64_t start = 0; start < count; start += kBlock) {
+            const std::int64_t stop = std::min(count, start + kBlock);
+#pragma omp parallel for schedule(dynamic, 64) num_threads(threads_) if (stop - start > 256)
+            for (std::int64_t i = start; i < stop; ++i) body(static_cast<std::size_t>(i), omp_get_thread_num());
+            interrupt();
+        }
+    }
+
+    // Looks again at the clusters that could merge at this threshold and whose nearest neighbour has changed.
+    void refresh(double threshold, Interrupt& interrupt) {
+        for_each(n_clusters(), interrupt, [&](std::size_t i, int thread) {
+            const auto c = static_cast<std::size_t>(alive_[i]);
+            if (best_[c] < threshold || best_[c] <= 0) return;
+            if (seen_[c] >= 0) {
+                const auto nearest = static_cast<std::size_t>(find(nearest_[c]));
+                if (changed_[nearest] <= seen_[c]) return;
+            }
+            look(c, thread);
+        });
+    }
+
+    void look(std::size_t c, int thread) {
+        Gather<Value>& gather = gather_[static_cast<std::size_t>(thread)];
+        if (clock_ == 0) {
+            look_at_points(c);
+            return;
+        }
+        gather.start(degree(c), graph_.n);
+        collect(c, static_cast<std::int32_t>(c), gather);
+        gather.finish();
+        if (lists_.has(c)) lists_.shrink(c, gather.keys, gather.values);
+        choose(c, gather);
+    }
+
+    // Before the first merge every neighbour is a point of its own: nothing to combine.
+    void look_at_points(std::size_t c) {
+        double best = 0;
+        std::int32_t nearest = -1;
+        for (std::int64_t e = graph_.indptr[c]; e < graph_.indptr[c + 1]; ++e) {
+            const std::int32_t other = graph_.indices[e];
+            const double pairs = graph_.mass == nullptr ? 1.0 : size_[c] * size_[static_cast<std::size_t>(other)];
+            const double similarity = Linkage::similarity(edge(c, e), pairs);
+            if (similarity > best || (similarity == best && nearest >= 0 && other < nearest)) {
+                best = similarity;
+                nearest = other;
+            }
+        }
+        best_[c] = best;
+        nearest_[c] = nearest;
+        seen_[c] = clock_;
+    }
+
+    Value edge(std::size_t c, std::int64_t e) const {
+        const double similarity = graph_.shift + graph_.scale * static_cast<double>(graph_.weight[e]);
+        if (graph_.mass == nullptr) return Linkage::edge(similarity, 1.0);
+        return Linkage::edge(similarity, graph_.mass[c] * graph_.mass[graph_.indices[e]]);
+    }
+
+    std::int64_t degree(std::size_t c) const {
+        if (lists_.has(c)) return lists_.length(c);
+        return seen_as_point(c) ? graph_.indptr[c + 1] - graph_.indptr[c] : 0;
+    }
+
+    bool seen_as_point(std::size_t c) const { return changed_[c] == 0; }
+
+    // Adds the edges of c that leave the cluster `home`, each to the cluster where it now ends.
+    void collect(std::size_t c, std::int32_t home, Gather<Value>& gather) {
+        const auto combine = [](Value& a, const Value& b) { Linkage::combine(a, b); };
+        if (lists_.has(c)) {
+            const std::int32_t* keys = lists_.keys(c);
+            const Value* values = lists_.values(c);
+            for (std::int32_t e = 0, length = lists_.length(c); e < length; ++e) {
+                const std::int32_t other = end(keys[e]);
+                if (other != home) gather.add(other, values[e], combine);
+            }
+        } else if (seen_as_point(c)) {
+            for (std::int64_t e = graph_.indptr[c]; e < graph_.indptr[c + 1]; ++e) {
+                const std::int32_t other = end(graph_.indices[e]);
+                if (other != home) gather.add(other, edge(c, e), combine);
+            }
+        }
+    }
+
+    void choose(std::size_t c, const Gather<Value>& gather) {
+        double best = 0;
+        std::int32_t nearest = -1;
+        for (std::size_t e = 0; e < gather.keys.size(); ++e) {
+            const std::int32_t other = gather.keys[e];
+            const double pairs = size_[c] * size_[static_cast<std::size_t>(other)];
+            const double similarity = Linkage::similarity(gather.values[e], pairs);
+            if (similarity > best || (similarity == best && nearest >= 0 && other < nearest)) {
+                best = similarity;
+                nearest = other;
+            }
+        }
+        best_[c] = best;
+        nearest_[c] = nearest;
+        seen_[c] = clock_;
+    }
+
+    void select(const Rule& rule) {
+        candidates_.clear();
+        for (const std::int32_t c : alive_) {
+            const double similarity = best_[static_cast<std::size_t>(c)];
+            const std::int32_t other = nearest_[static_cast<std::size_t>(c)];
+            if (similarity <= 0 || similarity < rule.threshold) continue;
+            if (!rule.pairs || (other > c && nearest_[static_cast<std::size_t>(other)] == c))
+                candidates_.push_back({similarity, std::min(c, other), std::max(c, other)});
+        }
+        if (rule.pairs && rule.epsilon > 0) select_good_pairs(rule);
+        std::sort(candidates_.begin(), candidates_.end());
+        // Rounding can give the two ends of an edge different last digits, and then a circle of nearest neighbours has
+        // no pair in it. The strongest edge of all is right to merge in any case.
+        if (rule.pairs && candidates_.empty()) select_strongest(rule);
+    }
+
+    void select_strongest(const Rule& rule) {
+        for (const std::int32_t c : alive_) {
+            const double similarity = best_[static_cast<std::size_t>(c)];
+            const std::int32_t other = nearest_[static_cast<std::size_t>(c)];
+            if (similarity <= 0 || similarity < rule.threshold) continue;
+            const Candidate candidate{similarity, std::min(c, other), std::max(c, other)};
+            if (candidates_.empty()) candidates_.push_back(candidate);
+            candidates_[0] = std::min(candidates_[0], candidate);
+        }
+    }
+
+    // A merge of a and b is (1 + epsilon)-good when no similarity that either has now exceeds (1 + epsilon) times the
+    // least similarity merged so far in either, this one included. Each cluster takes part in one merge a round: the
+    // strongest one it can get.
+    void select_good_pairs(const Rule& rule) {
+        if (weakest_.empty()) weakest_.assign(n_, std::numeric_limits<double>::infinity());
+        candidates_.clear();
+        for (const std::int32_t c : alive_) {
+            const double similarity = best_[static_cast<std::size_t>(c)];
+            if (similarity <= 0 || similarity < rule.threshold) continue;
+            const std::int32_t other = nearest_[static_cast<std::size_t>(c)];
+            const auto a = static_cast<std::size_t>(c), b = static_cast<std::size_t>(other);
+            const double least = std::min({similarity, weakest_[a], weakest_[b]});
+            if (std::max(best_[a], best_[b]) <= (1 + rule.epsilon) * least || nearest_[b] == c)
+                candidates_.push_back({similarity, std::min(c, other), std::max(c, other)});
+        }
+        std::sort(candidates_.begin(), candidates_.end());
+        std::vector<bool> taken(n_, false);
+        std::erase_if(candidates_, [&](const Candidate& candidate) {
+            const auto a = static_cast<std::size_t>(candidate.left), b = static_cast<std::size_t>(candidate.right);
+            if (taken[a] || taken[b]) return true;
+            taken[a] = taken[b] = true;
+            weakest_[a] = std::min({candidate.similarity, weakest_[a], weakest_[b]});
+            return false;
+        });
+    }
+
+    // Joins the candidates into clusters and records the merges.
+    void unite() {
+        ++clock_;
+        for (const Candidate& candidate : candidates_) {
+            const std::int32_t a = find(candidate.left), b = find(candidate.right);
+            if (a == b) continue;
+            const std::int32_t low = std::min(a, b), high = std::max(a, b);
+            label_[static_cast<std::size_t>(high)] = low;
+            size_[static_cast<std::size_t>(low)] += size_[static_cast<std::size_t>(high)];
+            merges_.left.push_back(low);
+            merges_.right.push_back(high);
+            merges_.similarity.push_back(candidate.similarity);
+            merges_.round.push_back(clock_);
+        }
+    }
+
+    // Combines the edges of the clusters that this round merged.
+    void rebuild(std::size_t before, Interrupt& interrupt) {
+        members_.clear();
+        for (std::size_t i = before; i < merges_.right.size(); ++i)
+            members_.push_back(static_cast<std::int64_t>(find(merges_.right[i])) << 32 | merges_.right[i]);
+        std::sort(members_.begin(), members_.end());
+        std::vector<std::size_t> group;  // where each new cluster's members start
+        for (std::size_t i = 0; i < members_.size(); ++i)
+            if (i == 0 || members_[i] >> 32 != members_[i - 1] >> 32) group.push_back(i);
+        group.push_back(members_.size());
+        for (const std::int64_t pair : members_) drop_single(static_cast<std::size_t>(pair & 0xffffffff));
+        for (std::size_t i = 0; i + 1 < group.size(); ++i) drop_single(static_cast<std::size_t>(members_[group[i]] >> 32));
+
+        for_each(static_cast<std::int64_t>(group.size()) - 1, interrupt, [&](std::size_t i, int thread) {
+            const auto root = static_cast<std::size_t>(members_[group[i]] >> 32);
+            Gather<Value>& gather = gather_[static_cast<std::size_t>(thread)];
+            std::int64_t upper = degree(root);
+            for (std::size_t k = group[i]; k < group[i + 1]; ++k)
+                upper += degree(static_cast<std::size_t>(members_[k] & 0xffffffff));
+            gather.start(upper, graph_.n);
+            collect(root, static_cast<std::int32_t>(root), gather);
+            for (std::size_t k = group[i]; k < group[i + 1]; ++k) {
+                const auto member = static_cast<std::size_t>(members_[k] & 0xffffffff);
+                collect(member, static_cast<std::int32_t>(root), gather);
+                lists_.release(member);
+            }
+            gather.finish();
+            lists_.release(root);
+            lists_.write(thread, root, gather.keys.data(), gather.values.data(),
+                         static_cast<std::int64_t>(gather.keys.size()));
+            changed_[root] = clock_;
+            choose(root, gather);
+        });
+        std::erase_if(alive_, [&](std::int32_t c) { return label_[static_cast<std::size_t>(c)] != c; });
+        lists_.compact(alive_);
+    }
+
+    void drop_single(std::size_t c) {
+        n_single_ -= seen_as_point(c) && graph_.indptr[c + 1] > graph_.indptr[c];
+    }
+};
+
+}  // namespace ramify
