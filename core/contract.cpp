@@ -47,9 +47,12 @@ public:
 
     std::int64_t n_clusters() const { return core_->n_clusters(); }
 
-    nb::tuple merges() const {
-        const Merges& m = core_->merges();
-        return nb::make_tuple(to_numpy(m.left), to_numpy(m.right), to_numpy(m.similarity), to_numpy(m.round));
+    // All n - 1 merges; what no round merged is joined at similarity 0.
+    nb::tuple finish() {
+        core_->join();
+        Merges& m = core_->merges();
+        return nb::make_tuple(to_numpy(std::move(m.left)), to_numpy(std::move(m.right)),
+                              to_numpy(std::move(m.similarity)), to_numpy(std::move(m.round)));
     }
 
 private:
@@ -60,9 +63,28 @@ private:
     std::unique_ptr<Contraction> core_;
 };
 
+nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity,
+                            In1<std::int32_t> round) {
+    RoundTree tree;
+    {
+        nb::gil_scoped_release release;
+        tree = round_tree(left.data(), right.data(), similarity.data(), round.data(), left.shape(0) + 1);
+    }
+    return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.level)),
+                          to_numpy(std::move(tree.similarity)));
+}
+
+void merge_node_ids(In1<std::int32_t> left, In1<std::int32_t> right, Out1<std::int64_t> left_node,
+                    Out1<std::int64_t> right_node) {
+    merge_nodes(left.data(), right.data(), left.shape(0) + 1, left_node.data(), right_node.data());
+}
+
 }  // namespace
 
 void bind_contract(nb::module_& m) {
+    m.def("round_tree", &round_tree_arrays, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("round"));
+    m.def("merge_nodes", &merge_node_ids, nb::arg("left"), nb::arg("right"), nb::arg("left_node"),
+          nb::arg("right_node"));
     nb::class_<GraphContraction>(m, "GraphContraction")
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, double, double, nb::object, const std::string&,
                       int>(),
@@ -70,7 +92,7 @@ void bind_contract(nb::module_& m) {
              nb::arg("mass").none(), nb::arg("linkage"), nb::arg("threads"))
         .def("round", &GraphContraction::round, nb::arg("threshold"), nb::arg("pairs"), nb::arg("epsilon"))
         .def_prop_ro("n_clusters", &GraphContraction::n_clusters)
-        .def("merges", &GraphContraction::merges);
+        .def("finish", &GraphContraction::finish);
 }
 
 }  // namespace ramify

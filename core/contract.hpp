@@ -18,6 +18,7 @@
 #include "gather.hpp"
 #include "interrupt.hpp"
 #include "lists.hpp"
+#include "rounds.hpp"
 
 namespace ramify {
 
@@ -68,12 +69,6 @@ struct Rule {
     double epsilon;    // with `pairs`: also pairs within a factor 1 + epsilon of the best either end has or had
 };
 
-struct Merges {
-    std::vector<std::int32_t> left, right;  // names of the two clusters: their smallest members, left < right
-    std::vector<double> similarity;
-    std::vector<std::int32_t> round;
-};
-
 class Contraction {
 public:
     virtual ~Contraction() = default;
@@ -82,7 +77,9 @@ public:
     virtual std::int64_t n_clusters() const = 0;
     // True while some cluster still reads the graph that was given.
     virtual bool needs_graph() const = 0;
-    const Merges& merges() const { return merges_; }
+    // Joins what is left at similarity 0, as one more round.
+    virtual void join() = 0;
+    Merges& merges() { return merges_; }
 
 protected:
     Merges merges_;
@@ -127,6 +124,7 @@ public:
 
     std::int64_t n_clusters() const override { return static_cast<std::int64_t>(alive_.size()); }
     bool needs_graph() const override { return n_single_ > 0; }
+    void join() override { join_rest(merges_, alive_, size_, 0.0, clock_ + 1); }
 
 private:
     struct Candidate {
@@ -350,10 +348,7 @@ private:
             const std::int32_t low = std::min(a, b), high = std::max(a, b);
             label_[static_cast<std::size_t>(high)] = low;
             size_[static_cast<std::size_t>(low)] += size_[static_cast<std::size_t>(high)];
-            merges_.left.push_back(low);
-            merges_.right.push_back(high);
-            merges_.similarity.push_back(candidate.similarity);
-            merges_.round.push_back(clock_);
+            merges_.add(low, high, candidate.similarity, clock_);
         }
     }
 
