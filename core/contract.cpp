@@ -47,9 +47,9 @@ public:
 
     std::int64_t n_clusters() const { return core_->n_clusters(); }
 
-    // All n - 1 merges; what no round merged is joined at similarity 0.
-    nb::tuple finish() {
-        core_->join();
+    // All n - 1 merges; what no round merged is joined at the similarity `floor`.
+    nb::tuple finish(double floor) {
+        core_->join(floor);
         Merges& m = core_->merges();
         return nb::make_tuple(to_numpy(std::move(m.left)), to_numpy(std::move(m.right)),
                               to_numpy(std::move(m.similarity)), to_numpy(std::move(m.round)));
@@ -92,7 +92,7 @@ void bind_contract(nb::module_& m) {
              nb::arg("mass").none(), nb::arg("linkage"), nb::arg("threads"))
         .def("round", &GraphContraction::round, nb::arg("threshold"), nb::arg("pairs"), nb::arg("epsilon"))
         .def_prop_ro("n_clusters", &GraphContraction::n_clusters)
-        .def("finish", &GraphContraction::finish);
+        .def("finish", &GraphContraction::finish, nb::arg("floor"));
 }
 
 }  // namespace ramify

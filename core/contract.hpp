@@ -77,8 +77,8 @@ public:
     virtual std::int64_t n_clusters() const = 0;
     // True while some cluster still reads the graph that was given.
     virtual bool needs_graph() const = 0;
-    // Joins what is left at similarity 0, as one more round.
-    virtual void join() = 0;
+    // Joins what is left, as one more round.
+    virtual void join(double similarity) = 0;
     Merges& merges() { return merges_; }
 
 protected:
@@ -124,7 +124,7 @@ public:
 
     std::int64_t n_clusters() const override { return static_cast<std::int64_t>(alive_.size()); }
     bool needs_graph() const override { return n_single_ > 0; }
-    void join() override { join_rest(merges_, alive_, size_, 0.0, clock_ + 1); }
+    void join(double similarity) override { join_rest(merges_, alive_, size_, similarity, clock_ + 1); }
 
 private:
     struct Candidate {
@@ -156,6 +156,7 @@ private:
     std::vector<Gather<Value>> gather_;    // one a thread
 
     static constexpr std::int64_t kBlock = 1 << 15;  // clusters between two looks at the interrupt
+    static constexpr std::int64_t kSmall = 512;      // fewer are not worth waking a thread
 
     std::int32_t find(std::int32_t c) {
         // Threads shorten paths while others read them: any value read is an ancestor, so all find the same root.
@@ -176,7 +177,7 @@ private:
         flat_ = merged > n_ / 64;
         if (!flat_) return;
         const auto n = static_cast<std::int64_t>(n_);
-#pragma omp parallel for schedule(static) num_threads(threads_)
+#pragma omp parallel for schedule(static) num_threads(threads_) if (n > kSmall)
         for (std::int64_t i = 0; i < n; ++i)
             std::atomic_ref(label_[static_cast<std::size_t>(i)])
                 .store(find(static_cast<std::int32_t>(i)), std::memory_order_relaxed);
@@ -188,7 +189,7 @@ private:
     void for_each(std::int64_t count, Interrupt& interrupt, const Body& body) {
         for (std::int64_t start = 0; start < count; start += kBlock) {
             const std::int64_t stop = std::min(count, start + kBlock);
-#pragma omp parallel for schedule(dynamic, 64) num_threads(threads_) if (stop - start > 256)
+#pragma omp parallel for schedule(dynamic, 64) num_threads(threads_) if (stop - start > kSmall)
             for (std::int64_t i = start; i < stop; ++i) body(static_cast<std::size_t>(i), omp_get_thread_num());
             interrupt();
         }

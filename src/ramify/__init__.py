@@ -17,12 +17,15 @@ __version__ = "0.1.0"
 
 #: Public name -> module it lives in; a name that maps to itself is a module.
 _PUBLIC = {
+    "Affinity": "ramify.agglomerate",
     "HAC": "ramify.agglomerate",
     "NeighborGraph": "ramify.neighbors",
     "RamifyError": "ramify.errors",
     "RamifyWarning": "ramify.errors",
     "RandomCut": "ramify.divide",
     "RandomTree": "ramify.divide",
+    "ReciprocalNN": "ramify.agglomerate",
+    "SCC": "ramify.agglomerate",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
     "score": "ramify.objectives",

@@ -14,9 +14,12 @@ __all__ = ["METHODS", "fit"]
 
 #: Method name -> name of the estimator in ``ramify``.
 METHODS: dict[str, str] = {
+    "affinity": "Affinity",
     "hac": "HAC",
     "random": "RandomTree",
     "random-cut": "RandomCut",
+    "reciprocal": "ReciprocalNN",
+    "scc": "SCC",
 }
 
 

@@ -117,8 +117,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     @property
     def labels_(self) -> np.ndarray:
         """Cluster of every row: the cut asked for, or the two clusters at the top of the tree where none was."""
-        labels = self._labels
-        return self.tree_.cut(n_clusters=min(2, self.tree_.n_leaves)) if labels is None else labels
+        return self._default_labels() if self._labels is None else self._labels
 
     @labels_.setter
     def labels_(self, labels: np.ndarray) -> None:
@@ -143,6 +142,10 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         if threshold is not None:
             return self.tree_.cut(height=threshold)
         return None
+
+    def _default_labels(self) -> np.ndarray:
+        """The labels where no cut was asked for."""
+        return self.tree_.cut(n_clusters=min(2, self.tree_.n_leaves))
 
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """``labels_`` after ``fit``."""
