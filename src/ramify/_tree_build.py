@@ -173,19 +173,19 @@ def to_networkx(tree: Tree) -> networkx.DiGraph:
     except ImportError:
         raise MissingExtra("Tree.to_networkx", "test") from None
     graph = networkx.DiGraph()
-    # The dicts that add_nodes_from and add_edges_from would fill one call at a time, 3 times as fast.
+    # The dicts that add_nodes_from and add_edges_from would fill one call at a time, three times as fast.
+    m = tree.n_nodes
     with _collector_paused():
-        parent = tree.parent.tolist()
-        graph._node.update(
-            (v, {"height": h, "size": s})
-            for v, (h, s) in enumerate(zip(tree.height.tolist(), tree.size.tolist(), strict=True))
-        )
-        graph._succ.update((v, {}) for v in range(tree.n_nodes))
-        graph._pred.update((v, {}) for v in range(tree.n_nodes))
-        below, above = graph._succ, graph._pred
-        for v in range(tree.root):
-            p = parent[v]
-            below[p][v] = above[v][p] = {}
+        parent = tree.parent[:-1].tolist()
+        heights, sizes = tree.height.tolist(), tree.size.tolist()
+        graph._node.update(enumerate([{"height": h, "size": s} for h, s in zip(heights, sizes, strict=True)]))
+        edges: list[dict[str, Any]] = [{} for _ in parent]
+        below: list[dict[int, Any]] = [{} for _ in range(m)]
+        for v, (p, edge) in enumerate(zip(parent, edges, strict=True)):
+            below[p][v] = edge
+        graph._succ.update(enumerate(below))
+        graph._pred.update(enumerate([{p: edge} for p, edge in zip(parent, edges, strict=True)]))
+        graph._pred[m - 1] = {}
     return graph
 
 
