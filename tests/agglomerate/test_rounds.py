@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import ramify
 from ramify import SCC, Affinity, NeighborGraph, ReciprocalNN
-from ramify.agglomerate._rounds import Merges
+from ramify.agglomerate._rounds import RoundMerges
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.tree import Tree
 
@@ -122,13 +122,13 @@ def test_epsilon_merges_are_good():
     for epsilon in (0.0, 0.1, 0.5):
         model = ReciprocalNN(epsilon=epsilon).fit(csr_array(S))
         rounds.append(len(model.rounds_))
-        merges: Merges = model.rounds_._merges
+        merges: RoundMerges = model.rounds_._merges
         clusters = {i: [i] for i in range(100)}
         weakest = dict.fromkeys(clusters, np.inf)
         for left, right, value in zip(merges.left, merges.right, merges.similarity, strict=True):
             A, B = clusters[left], clusters.pop(right)
             assert value == pytest.approx(S[np.ix_(A, B)].mean())
-            # Merges of one round happen at once: later ones only lose candidates, so the bound may only loosen.
+            # RoundMerges of one round happen at once: later ones only lose candidates, so the bound may only loosen.
             best = max(
                 S[np.ix_(C, D)].mean() for C in (A, B) for D in [A, B, *clusters.values()] if C is not D and D is not C
             )
@@ -232,6 +232,13 @@ class TestOddInput:
             estimator(linkage="ward").fit(X)
         with pytest.raises(InvalidInput, match="a square matrix"):
             estimator(metric="precomputed").fit(csr_matrix((3, 4)))
+
+    def test_predict(self, estimator):
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        model = estimator(n_clusters=5).fit(X)
+        assert np.array_equal(model.predict(X), model.labels_)
+        with pytest.raises(InvalidInput, match="predict needs the vectors"):
+            estimator().fit(csr_array(random_graph(20, 0.5, 0))).predict(X)
 
     def test_progress_and_params(self, estimator):
         seen = []

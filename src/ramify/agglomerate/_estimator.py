@@ -90,3 +90,11 @@ class RoundsEstimator(TreeEstimator):
 
     def _default_labels(self) -> np.ndarray:
         return self._exact(min(2, self.tree_.n_leaves))
+
+    def _nearest_leaf(self, X: Any) -> np.ndarray:
+        if is_graph(self._fit_X, self.metric):
+            raise InvalidInput(
+                "predict needs the vectors, and this model was fitted on a graph; fit it on vectors, or assign new "
+                "rows with ramify.neighbors.query(X, X_new) and model.labels_."
+            )
+        return super()._nearest_leaf(X)

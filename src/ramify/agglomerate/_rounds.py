@@ -20,11 +20,11 @@ from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import check_int
 
-__all__ = ["Merges", "Rounds", "contraction", "round_tree", "run_rounds"]
+__all__ = ["RoundMerges", "Rounds", "contraction", "round_tree", "run_rounds"]
 
 
 @dataclass(frozen=True)
-class Merges:
+class RoundMerges:
     """All n − 1 merges of a run, round by round and within a round strongest first.
 
     A cluster is named by its smallest point; merge i joins cluster ``right[i]`` into ``left[i]``.
@@ -78,7 +78,7 @@ class Rounds(Sequence[np.ndarray]):
         Threshold of rounds 1, 2, … in the units of the metric, for methods that have one.
     """
 
-    def __init__(self, merges: Merges, threshold: np.ndarray | None = None) -> None:
+    def __init__(self, merges: RoundMerges, threshold: np.ndarray | None = None) -> None:
         self._merges = merges
         done = np.searchsorted(merges.round, np.arange(merges.n_rounds + 1), side="right")
         self.n_clusters: np.ndarray = merges.n_points - done
@@ -137,7 +137,7 @@ def run_rounds(
     until_stable: bool = True,
     stage: str,
     report: Progress,
-) -> tuple[Merges, np.ndarray]:
+) -> tuple[RoundMerges, np.ndarray]:
     """Rounds with each threshold in turn, one or ``until_stable``, as long as there is something to merge.
 
     Returns the merges, and the threshold of each round that merged something.
@@ -151,10 +151,10 @@ def run_rounds(
                 if not until_stable:
                     break
     left, right, similarity, round_ = core.finish(scale.floor)
-    return Merges(left, right, similarity, round_, n_rounds=len(used)), np.array(used)
+    return RoundMerges(left, right, similarity, round_, n_rounds=len(used)), np.array(used)
 
 
-def round_tree(merges: Merges, scale: Scale, used: np.ndarray | None = None) -> Tree:
+def round_tree(merges: RoundMerges, scale: Scale, used: np.ndarray | None = None) -> Tree:
     """The tree of the clusters of all rounds, one level a round.
 
     A node's height is that of the least similarity merged in it or, with ``used``, of its round's threshold.
