@@ -9,10 +9,12 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from ramify.neighbors.build import Neighborhoods, neighbors, query
+from ramify.neighbors.ann import AnnIndex
+from ramify.neighbors.build import neighbors, query
+from ramify.neighbors.exact import Neighborhoods
 from ramify.neighbors.graph import NeighborGraph, as_graph
 
-__all__ = ["NeighborGraph", "Neighborhoods", "as_graph", "neighbors", "query"]
+__all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "as_graph", "neighbors", "query"]
 
 
 class _CallableModule(ModuleType):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
-from ramify.neighbors.exact import Nearest, exact_neighbors, exact_query
+from ramify.neighbors.ann import ann_neighbors
+from ramify.neighbors.exact import Nearest, Neighborhoods, exact_neighbors, exact_query
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import Similarity, get_similarity
@@ -17,7 +17,7 @@ from ramify.validate import check_choice, check_int
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
 
-_METHODS = ("auto", "exact")
+_METHODS = ("auto", "exact", "ann")
 
 
 def neighbors(
@@ -39,8 +39,9 @@ def neighbors(
         Neighbours a row, below n.
     metric : str, Similarity or callable
         See :mod:`ramify.similarity`; a bare function and ``"precomputed"`` are distances.
-    method : {"auto", "exact"}
-        ``"exact"`` computes every pair once by blocks of matrix products.
+    method : {"auto", "exact", "ann"}
+        ``"exact"`` computes every pair once by blocks of matrix products; ``"ann"`` asks an index that approximates
+        (:class:`~ramify.neighbors.AnnIndex`, the extra ``ann``).
     n_jobs : int, optional
         Threads; -1 is all cores. The result does not depend on it.
     progress : bool or callable ``(stage, done, total)``, optional
@@ -66,30 +67,13 @@ def neighbors(
     n = X.shape[0]
     _check_size(n)
     k = check_int("k", k, low=1, high=max(n - 1, 0), why=f"for {n} points") if n > 1 else _no_neighbors(k)
-    info = {"method": "exact", "k": k, "metric": str(similarity)}
+    search = {"ann": ann_neighbors}.get(method, exact_neighbors)
+    info = {"method": "ann" if method == "ann" else "exact", "k": k, "metric": str(similarity)}
     if n == 1:
         return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info)
     with reporting(progress) as report:
-        found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
+        found = search(X, k, similarity, n_jobs=n_jobs, report=report)
     return _graph(found, similarity, info)
-
-
-@dataclass(frozen=True)
-class Neighborhoods:
-    """The nearest rows of some queries, nearest first.
-
-    Attributes
-    ----------
-    indices : int32 array of shape (m, k)
-    weight : float32 array of shape (m, k)
-        For distances −distance: larger is nearer.
-    distance : float32 array of shape (m, k)
-        As in :meth:`NeighborGraph.distances`.
-    """
-
-    indices: np.ndarray
-    weight: np.ndarray
-    distance: np.ndarray
 
 
 def query(

@@ -48,6 +48,24 @@ class Nearest:
     values: np.ndarray
 
 
+@dataclass(frozen=True)
+class Neighborhoods:
+    """The nearest rows of some queries, nearest first.
+
+    Attributes
+    ----------
+    indices : int32 array of shape (m, k)
+    weight : float32 array of shape (m, k)
+        For distances −distance: larger is nearer.
+    distance : float32 array of shape (m, k)
+        As in :meth:`NeighborGraph.distances`.
+    """
+
+    indices: np.ndarray
+    weight: np.ndarray
+    distance: np.ndarray
+
+
 def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | None, report: Progress) -> Nearest:
     """The ``k`` nearest other rows of every row of ``X``."""
     if similarity.order is None:
