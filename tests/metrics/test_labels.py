@@ -300,7 +300,7 @@ def test_jaccard_per_node_on_long_chains(make):
 
 
 def test_wrong_structures():
-    with pytest.raises(InvalidInput, match="every point is noise"):
+    with pytest.raises(InvalidInput, match="every labelled point is noise"):
         metrics.jaccard_per_label([-1, -1], [0, 1])
     with pytest.raises(InvalidInput, match="point 7"):
         metrics.jaccard_per_label([[0, 7], [1]], [0, 1, 1])

@@ -124,7 +124,7 @@ def _read(structure: Any, truth: Any) -> tuple[Any, Cover]:
             nodes = nodes.prune(kept)
         else:
             nodes = nodes[:, np.flatnonzero(kept)]
-            nodes = nodes[np.diff(nodes.indptr) > 0]
+            nodes = _nonempty(nodes)
     return nodes, cover
 
 
@@ -142,9 +142,13 @@ def _memberships(structure: Any, truth: Any) -> Any:
         point = np.flatnonzero(codes >= 0)
         shape = (int(codes.max(initial=-1)) + 1, len(codes))
         nodes = csr_array((np.ones(len(point)), (codes[point], point)), shape=shape)
-    nodes = nodes[np.diff(nodes.indptr) > 0].astype(np.float64)
+    return _nonempty(nodes).astype(np.float64)
+
+
+def _nonempty(nodes: Any) -> Any:
+    nodes = nodes[np.diff(nodes.indptr) > 0]
     if not nodes.shape[0]:
-        raise InvalidInput("The structure has no clusters: every point is noise.")
+        raise InvalidInput("The structure has no clusters: every labelled point is noise.")
     return nodes
 
 
