@@ -16,6 +16,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_hac(m);
     bind_metrics(m);
     bind_newick(m);
+    bind_norms(m);
     bind_objectives(m);
     bind_pairs(m);
     bind_random_trees(m);

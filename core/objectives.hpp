@@ -275,7 +275,7 @@ public:
                 std::span<const std::int64_t> first, const SparseRows<T, Index>& rows, const Affine& affine)
         : tree_(tree), heavy_(heavy), order_(order), first_(first), rows_(rows), affine_(affine), sum_(rows.k, 0.0) {}
 
-    PairSums run(std::int64_t top) {
+    PairSums run(std::int64_t top, Interrupt& interrupt) {
         PairSums sums;
         std::int64_t v = top;
         while (!tree_.is_leaf(v)) v = heavy_[v - tree_.n_leaves];
@@ -284,6 +284,7 @@ public:
             const std::int64_t below = v;
             v = tree_.parent[v];
             climb(v, below, sums);
+            if (omp_get_thread_num() == 0) interrupt();
         }
         for (const std::int64_t leaf : leaves(top)) clear(leaf, sum_);
         return sums;
@@ -359,7 +360,7 @@ PairSums sparse_pair_sums(const TreeView& tree, std::span<const std::int64_t> or
     std::vector<SparseClimb<T, Index>> climbs(threads, {tree, heavy, order, first, rows, affine});
     std::vector<PairSums> sums(tops.size());
     parallel_items(std::ssize(tops), threads, interrupt,
-                   [&](std::int64_t i) { sums[i] = climbs[omp_get_thread_num()].run(tops[i]); });
+                   [&](std::int64_t i) { sums[i] = climbs[omp_get_thread_num()].run(tops[i], interrupt); });
     PairSums all;
     for (const PairSums& part : sums) all += part;
     return all;

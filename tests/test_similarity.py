@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 import ramify
 from ramify import similarity
 from ramify.errors import InvalidInput
+from ramify.features import squared_norms
 from ramify.similarity import get_similarity
 
 ALL = ["cosine", "dot", "sqeuclidean", "euclidean", "jaccard", "rbf", "laplacian"]
@@ -237,6 +238,16 @@ def test_spellings():
 def test_metrics_pickle_and_copy(name):
     metric = get_similarity(name)
     assert pickle.loads(pickle.dumps(metric)) == metric == copy.deepcopy(metric)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squared_norms(dtype):
+    X = rows(300, d=5).astype(dtype)
+    centre = np.arange(5.0)
+    expected = ((X.astype(np.float64) - centre) ** 2).sum(axis=1)
+    for form in (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], np.repeat(X, 2, axis=0)[::2]):
+        np.testing.assert_allclose(squared_norms(form, centre), expected, rtol=1e-12)
+    np.testing.assert_allclose(squared_norms(csr_array(X)), squared_norms(X), rtol=1e-6)
 
 
 def test_cosine_refuses_zero_rows():

@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from ramify.parallel import map_blocks, row_blocks
+from ramify import _core
+from ramify.parallel import map_blocks, resolve_jobs, row_blocks
 from ramify.validate import is_sparse
 
-__all__ = ["FeatureMap", "random_binning", "random_fourier"]
+__all__ = ["FeatureMap", "random_binning", "random_fourier", "squared_norms"]
 
 _BLOCK = 1 << 18  # values a block: small enough to stay in the cache, large enough for BLAS
 
@@ -141,6 +142,22 @@ class FeatureMap:
 
             return hstack([self.z * factor, csr_array(extra)], format="csr")
         return np.hstack([self.z * factor, extra])
+
+
+def squared_norms(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
+    """|x - centre|² of every row in float64, without a float64 copy of X. CSR rows take no centre."""
+    n, d = X.shape
+    if is_sparse(X):
+        squares = X.data.astype(np.float64) ** 2
+        return np.bincount(np.repeat(np.arange(n), np.diff(X.indptr)), squares, minlength=n)
+    centre = np.zeros(d) if centre is None else centre
+    norms = np.empty(n)
+    threads = min(resolve_jobs(-1), 1 + X.size // 1_000_000)
+    # Rows that lie next to each other go as they are; others (Fortran order, strides) in blocks, never as a whole copy.
+    blocks = [slice(0, n)] if X.flags.c_contiguous else row_blocks(n, max(1, _BLOCK // d))
+    for rows in blocks:
+        _core.squared_norms(np.ascontiguousarray(X[rows]), centre, norms[rows], threads)
+    return norms
 
 
 def random_fourier(X: Any, gamma: float, n_features: int, rng: np.random.Generator) -> np.ndarray:

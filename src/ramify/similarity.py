@@ -39,7 +39,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ramify.errors import InvalidInput
-from ramify.features import FeatureMap, random_binning, random_fourier
+from ramify.features import FeatureMap, random_binning, random_fourier, squared_norms
 from ramify.validate import check_choice, check_float, check_int, check_random_state, check_vectors, is_sparse
 
 __all__ = [
@@ -161,15 +161,15 @@ class _Cosine(Similarity):
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = _product(A, B)
-        left = 0.5 / np.sqrt(_squared_norms(A))
-        right = left * 2.0 if A is B else 1.0 / np.sqrt(_squared_norms(B))
+        left = 0.5 / np.sqrt(squared_norms(A))
+        right = left * 2.0 if A is B else 1.0 / np.sqrt(squared_norms(B))
         value *= left.astype(value.dtype)[:, None]
         value *= right.astype(value.dtype)[None, :]
         value += value.dtype.type(0.5)
         return np.clip(value, 0.0, 1.0, out=value)
 
     def features(self, X: Any, random_state: Any = None) -> FeatureMap:
-        row_scale = 1.0 / np.sqrt(_squared_norms(X))
+        row_scale = 1.0 / np.sqrt(squared_norms(X))
         return FeatureMap(X, np.zeros(X.shape[0]), scale=0.5, shift=0.5, exact=True, row_scale=row_scale)
 
 
@@ -190,8 +190,8 @@ class _SqEuclidean(Similarity):
             B = A if same else B - centre.astype(B.dtype)
         value = _product(A, B)
         value *= -2
-        left = _squared_norms(A)
-        right = left if A is B else _squared_norms(B)
+        left = squared_norms(A)
+        right = left if A is B else squared_norms(B)
         value += left.astype(value.dtype)[:, None]
         value += right.astype(value.dtype)[None, :]
         if A is B:
@@ -200,10 +200,10 @@ class _SqEuclidean(Similarity):
 
     def features(self, X: Any, random_state: Any = None) -> FeatureMap:
         if is_sparse(X):
-            return FeatureMap(X, _squared_norms(X), scale=-2.0, shift=0.0, exact=True)
+            return FeatureMap(X, squared_norms(X), scale=-2.0, shift=0.0, exact=True)
         # Any centre will do, as long as all agree on it: one that float32 rows can be moved by without rounding.
         centre = X.mean(axis=0, dtype=np.float64).astype(X.dtype).astype(np.float64)
-        return FeatureMap(X, _squared_norms(X, centre), scale=-2.0, shift=0.0, exact=True, centre=centre)
+        return FeatureMap(X, squared_norms(X, centre), scale=-2.0, shift=0.0, exact=True, centre=centre)
 
 
 # --- the other metrics ------------------------------------------------------------------------------------------------
@@ -503,22 +503,6 @@ def _product(A: Any, B: Any) -> np.ndarray:
     """A Bᵀ as a dense array of its own."""
     value = A @ B.T
     return value.toarray() if is_sparse(value) else np.asarray(value)
-
-
-def _squared_norms(X: Any, centre: np.ndarray | None = None) -> np.ndarray:
-    """|x - centre|² of every row in float64, without a float64 copy of X."""
-    from ramify.parallel import row_blocks
-
-    if is_sparse(X):
-        squares = X.data.astype(np.float64) ** 2
-        return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), squares, minlength=X.shape[0])
-    norms = np.empty(X.shape[0])
-    for rows in row_blocks(X.shape[0], max(1, (1 << 17) // X.shape[1])):
-        part = X[rows].astype(np.float64)
-        if centre is not None:
-            part -= centre
-        np.einsum("ij,ij->i", part, part, out=norms[rows])
-    return norms
 
 
 def _manhattan(A: Any, B: Any) -> np.ndarray:

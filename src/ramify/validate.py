@@ -242,13 +242,12 @@ def _check_finite(X: Any, name: str) -> None:
 
 
 def _check_nonzero_rows(X: Any, name: str) -> None:
-    if is_sparse(X):
-        largest = abs(X).max(axis=1).toarray().ravel()
-    else:
-        largest = np.maximum(X.max(axis=1), -X.min(axis=1))
-    if (largest == 0).any():
+    from ramify.features import squared_norms
+
+    zero = squared_norms(X) == 0
+    if zero.any():
         raise InvalidInput(
-            f"{name} has {_rows(largest == 0, 'zero row')}, which have no direction under cosine; "
+            f"{name} has {_rows(zero, 'zero row')}, which have no direction under cosine; "
             "drop them or use metric='sqeuclidean'."
         )
 

@@ -1,0 +1,25 @@
+// Squared lengths of rows in double precision, without a copy of the rows.
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace ramify {
+
+// out[i] = |row i - centre|^2. Each row is summed by one thread, so the number of threads changes nothing.
+template <typename T>
+void squared_norms(const T* rows, std::int64_t d, std::span<const double> centre, std::span<double> out, int threads) {
+    const double* c = centre.data();
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (std::int64_t i = 0; i < std::ssize(out); ++i) {
+        const T* row = rows + i * d;
+        double norm = 0;
+#pragma omp simd reduction(+ : norm)
+        for (std::int64_t j = 0; j < d; ++j) {
+            const double x = static_cast<double>(row[j]) - c[j];
+            norm += x * x;
+        }
+        out[i] = norm;
+    }
+}
+
+}  // namespace ramify
