@@ -60,5 +60,6 @@ void bind_random_trees(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_tree(nb::module_& m);
+void bind_refine(nb::module_& m);
 
 }  // namespace ramify

@@ -23,4 +23,5 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_sparse(m);
     bind_topk(m);
     bind_tree(m);
+    bind_refine(m);
 }

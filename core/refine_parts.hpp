@@ -1,0 +1,147 @@
+// Refinement of a large tree part by part.
+//
+// A part is the top of some subtree, cut off where it has a given number of nodes: what hangs below a cut becomes one
+// leaf, with the size and the weights of all it holds, and the root of a part of its own. The objective of the whole is
+// the sum over the parts, and the leaves of a part do not change when the parts below are rearranged: so all parts can
+// be refined at the same time, and the sum of their gains is the gain of the whole. The next pass cuts elsewhere.
+#pragma once
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "refine_control.hpp"
+#include "refine_search.hpp"
+#include "refine_tree.hpp"
+#include "team.hpp"
+
+namespace ramify::refine {
+
+struct Part {
+    std::vector<Node> members;       // nodes of the whole tree that are leaves here, from left to right
+    std::vector<Node> inner;         // nodes of the whole tree that are inner nodes here, the root first
+    std::vector<Node> left, right;   // children of the inner nodes, numbered within the part: members, then inner
+    Node root() const { return inner[0]; }
+};
+
+// The part below `root` with at most `limit` members: the largest is opened until there are enough.
+inline Part open_part(const BinaryTree& tree, Node root, Node limit, std::vector<char>& opened) {
+    Part part;
+    std::priority_queue<std::pair<double, Node>> largest;
+    largest.emplace(tree.size[root], root);
+    for (Node count = 1; count < limit && !largest.empty(); ++count) {
+        const Node v = largest.top().second;
+        largest.pop();
+        opened[v] = 1;
+        for (Node child : {tree.left[v], tree.right[v]})
+            if (!tree.is_leaf(child)) largest.emplace(tree.size[child], child);
+    }
+    // Left to right, so that what is close in the tree is close in memory.
+    struct Visit {
+        Node node, owner;   // owner: place of the parent in `inner`
+        bool is_left;
+    };
+    std::vector<Visit> stack{{root, kNone, false}};
+    while (!stack.empty()) {
+        const auto [v, owner, is_left] = stack.back();
+        stack.pop_back();
+        const Node place = static_cast<Node>(opened[v] ? part.inner.size() : part.members.size());
+        if (owner != kNone) (is_left ? part.left : part.right)[owner] = opened[v] ? -1 - place : place;
+        if (!opened[v]) {
+            part.members.push_back(v);
+            continue;
+        }
+        part.inner.push_back(v);
+        part.left.push_back(kNone);
+        part.right.push_back(kNone);
+        stack.push_back({tree.right[v], place, false});
+        stack.push_back({tree.left[v], place, true});
+    }
+    // Inner nodes were counted from -1 down until the number of members was known.
+    const Node n = static_cast<Node>(part.members.size());
+    for (auto* links : {&part.left, &part.right})
+        for (Node& v : *links)
+            if (v < 0) v = n + (-1 - v);
+    for (Node v : part.inner) opened[v] = 0;
+    return part;
+}
+
+// The whole tree as parts, each before those that hang below it. The first has another size: that moves all cuts.
+inline std::vector<Part> cut(const BinaryTree& tree, Node limit, Node first_limit) {
+    std::vector<Part> parts;
+    std::vector<char> opened(tree.nodes(), 0);
+    std::vector<Node> roots{tree.root};
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+        parts.push_back(open_part(tree, roots[i], i == 0 ? first_limit : limit, opened));
+        for (Node v : parts.back().members)
+            if (!tree.is_leaf(v)) roots.push_back(v);
+    }
+    return parts;
+}
+
+struct Outcome {
+    std::int64_t moves = 0, scanned = 0, visited = 0;
+};
+
+// `Source` makes the weights of a part: source.cut(tree, parts), then source.weights(part number, part, its tree).
+template <typename Source>
+class Refiner {
+public:
+    Refiner(BinaryTree tree, Source source) : tree_(std::move(tree)), source_(std::move(source)) {}
+
+    const BinaryTree& tree() const { return tree_; }
+
+    Outcome pass(Node limit, Node first_limit, double tolerance, int threads, Control& control) {
+        if (tree_.leaves < 2) return {};
+        const std::vector<Part> parts = cut(tree_, limit, first_limit);
+        source_.cut(tree_, parts);
+        std::vector<Outcome> outcome(parts.size());
+        Team team(threads), alone(1);
+        if (parts.size() == 1)
+            refine(0, parts[0], tolerance, team, control, outcome[0]);
+        else
+            team.run(static_cast<std::int64_t>(parts.size()),
+                     [&](std::int64_t i) { refine(i, parts[i], tolerance, alone, control, outcome[i]); });
+        control.rethrow();
+        tree_.fill_sizes();
+        Outcome sum;
+        for (const Outcome& o : outcome) {
+            sum.moves += o.moves;
+            sum.scanned += o.scanned;
+            sum.visited += o.visited;
+        }
+        return sum;
+    }
+
+private:
+    void refine(std::int64_t number, const Part& part, double tolerance, Team& team, Control& control, Outcome& outcome) {
+        const Node n = static_cast<Node>(part.members.size());
+        std::vector<double> size(n);
+        for (Node i = 0; i < n; ++i) size[i] = tree_.size[part.members[i]];
+        BinaryTree local(n, part.left.data(), part.right.data(), size.data());
+        auto weights = source_.weights(number, part, local);
+        Limits limits;
+        limits.tolerance = tolerance;
+        limits.stop = [&control](std::int64_t looked_at) { return control.stop(looked_at); };
+        Search<decltype(weights)> search(std::move(local), std::move(weights), limits, team);
+        if (!control.stop(0)) search.run();
+        write_back(part, search.tree());
+        outcome = {search.moves, search.scanned, search.visited};
+    }
+
+    // Inner nodes keep their names in the whole tree; the root must, as the part above knows it by that.
+    void write_back(const Part& part, const BinaryTree& local) {
+        const Node n = local.leaves;
+        std::vector<Node> name(part.members);
+        name.insert(name.end(), part.inner.begin(), part.inner.end());
+        std::swap(name[n], name[local.root]);
+        for (Node v = n; v < local.nodes(); ++v) {
+            tree_.link(name[v], name[local.left[v]], name[local.right[v]]);
+            tree_.cross[name[v]] = local.cross[v];
+        }
+    }
+
+    BinaryTree tree_;
+    Source source_;
+};
+
+}  // namespace ramify::refine

@@ -1,0 +1,94 @@
+// The binary tree that refinement rearranges: plain links, so that a subtree moves in the time of two root paths.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace ramify::refine {
+
+using Node = std::int32_t;
+constexpr Node kNone = -1;
+
+// Nodes 0..leaves-1 are the leaves, leaves..2*leaves-2 the inner nodes, in no particular order. `size` is the sum of
+// the leaf weights below, `cross` of an inner node the sum of w over the pairs that meet there: the objective is
+// the sum of size * cross over the inner nodes.
+struct BinaryTree {
+    Node leaves = 0;
+    Node root = kNone;
+    std::vector<Node> left, right, parent;
+    std::vector<double> size, cross;
+    double least_size = 0.0;   // of the leaves
+
+    BinaryTree() = default;
+    // `l`, `r`: the two children of inner node leaves + i. Sizes of the leaves are given, those of inner nodes filled.
+    BinaryTree(Node n, const Node* l, const Node* r, const double* leaf_size)
+        : leaves(n), left(2 * n - 1, kNone), right(2 * n - 1, kNone), parent(2 * n - 1, kNone), size(2 * n - 1, 0.0),
+          cross(2 * n - 1, 0.0) {
+        for (Node i = 0; i + 1 < n; ++i) link(n + i, l[i], r[i]);
+        for (Node v = 0; v < 2 * n - 1; ++v)
+            if (parent[v] == kNone) root = v;
+        for (Node v = 0; v < n; ++v) size[v] = leaf_size[v];
+        least_size = n ? *std::min_element(leaf_size, leaf_size + n) : 0.0;
+        fill_sizes();
+    }
+
+    void fill_sizes() {
+        for (Node v : postorder())
+            if (!is_leaf(v)) size[v] = size[left[v]] + size[right[v]];
+    }
+
+    Node nodes() const { return 2 * leaves - 1; }
+    bool is_leaf(Node v) const { return v < leaves; }
+    Node sibling(Node v) const {
+        const Node p = parent[v];
+        return left[p] == v ? right[p] : left[p];
+    }
+    void link(Node p, Node l, Node r) {
+        left[p] = l;
+        right[p] = r;
+        parent[l] = p;
+        parent[r] = p;
+    }
+    // Puts `other` where `v` hangs.
+    void replace(Node v, Node other) {
+        const Node p = parent[v];
+        parent[other] = p;
+        if (p == kNone)
+            root = other;
+        else
+            (left[p] == v ? left[p] : right[p]) = other;
+    }
+    // The parent of `v` leaves its place to v's sibling and comes back, with `v`, above `u`.
+    void regraft(Node v, Node u) {
+        const Node p = parent[v];
+        replace(p, sibling(v));
+        replace(u, p);
+        link(p, u, v);
+    }
+
+    // Every node after its children.
+    std::vector<Node> postorder() const {
+        std::vector<Node> order(nodes());
+        std::vector<Node> stack{root};
+        std::size_t at = order.size();
+        while (!stack.empty()) {
+            const Node v = stack.back();
+            stack.pop_back();
+            order[--at] = v;
+            if (!is_leaf(v)) {
+                stack.push_back(left[v]);
+                stack.push_back(right[v]);
+            }
+        }
+        return order;
+    }
+
+    double objective() const {
+        double sum = 0.0;
+        for (Node v = leaves; v < nodes(); ++v) sum += size[v] * cross[v];
+        return sum;
+    }
+};
+
+}  // namespace ramify::refine
