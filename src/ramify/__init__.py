@@ -28,6 +28,7 @@ _PUBLIC = {
     "SCC": "ramify.agglomerate",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
+    "refine": "ramify.objectives",
     "score": "ramify.objectives",
     "scoreboard": "ramify.objectives",
 }

@@ -17,6 +17,7 @@ children count as the average over all ways to split them, see :func:`dasgupta`.
 from ramify.objectives._bounds import Bounds, bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
 from ramify.objectives._objective import ckmm, dasgupta, mw
 from ramify.objectives._optimal import optimal_tree
+from ramify.objectives._refine import refine
 from ramify.objectives._score import Score, score
 from ramify.objectives._scoreboard import Scoreboard, scoreboard
 
@@ -32,6 +33,7 @@ __all__ = [
     "mw",
     "optimal_tree",
     "random_value",
+    "refine",
     "score",
     "scoreboard",
     "sum_upper_1d",

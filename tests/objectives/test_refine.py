@@ -1,0 +1,118 @@
+"""Refinement: never worse, exact, the best published costs, and the true optimum of a few points."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage
+
+import ramify
+from ramify import Tree, objectives
+from ramify.errors import InvalidInput
+
+METRIC = {"dasgupta": "cosine", "mw": "cosine", "ckmm": "sqeuclidean"}
+
+
+def random_tree(n, seed):
+    return ramify.fit(np.zeros((n, 1)), method="random", random_state=seed)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 40), seed=st.integers(0, 10**6), objective=st.sampled_from(sorted(METRIC)))
+def test_never_worse_and_as_good_as_it_says(n, seed, objective):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    X[n // 2 :] = X[: n - n // 2]  # duplicates
+    tree = random_tree(n, seed)
+    value = getattr(objectives, objective)
+    better = ramify.refine(tree, X, objective=objective)
+    before, after = value(tree, X, METRIC[objective]), value(better, X, METRIC[objective])
+    assert better.n_leaves == n and better.is_monotone
+    assert after <= before * (1 + 1e-9) if objective == "dasgupta" else after >= before * (1 - 1e-9)
+    if "refine" in better.info:
+        assert better.info["refine"]["after"] == pytest.approx(after, rel=1e-6)
+
+
+@pytest.mark.parametrize("objective", sorted(METRIC))
+def test_reaches_the_optimum_of_few_points(objective):
+    hits, trials = 0, 100
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(4, 10))
+        X = rng.normal(size=(n, 3))
+        value = getattr(objectives, objective)
+        best = value(objectives.optimal_tree(X, objective=objective), X)
+        reached = value(ramify.refine(random_tree(n, seed), X, objective=objective), X)
+        hits += abs(reached - best) <= 1e-9 * abs(best)
+    assert hits >= 0.9 * trials
+
+
+def table_a(X):
+    """The convention of HypHC's table 1: z-scores, then rows of length 1."""
+    spread = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("start", ["average", "complete", "ward", "random"])
+@pytest.mark.parametrize(
+    ("name", "bar"), [("zoo", 2.8009e5), ("iris", 7.8630e5), ("glass", 2.8830e6), ("segmentation", 3.3280e9)]
+)
+def test_below_the_best_published_cost_from_every_start(dataset, name, bar, start):
+    X = table_a(dataset(name)["X"].astype(np.float64))
+    tree = random_tree(len(X), 0) if start == "random" else Tree.from_linkage(linkage(X, start))
+    assert 2 * objectives.dasgupta(ramify.refine(tree, X), X) <= bar
+
+
+def test_threads_and_repeats_do_not_change_the_tree():
+    X = np.random.default_rng(0).normal(size=(1500, 6)).astype(np.float32)
+    tree = random_tree(1500, 1)
+    trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2, 2)]
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_large_trees_part_by_part(monkeypatch):
+    from ramify.objectives import _refine
+
+    monkeypatch.setattr(_refine, "_WHOLE", 500)
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(30, 8))[rng.integers(30, size=3000)] + 0.2 * rng.normal(size=(3000, 8))).astype(np.float32)
+    tree = random_tree(3000, 0)
+    trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2)]
+    assert trees[0] == trees[1]
+    before, after = (ramify.score(t, X, objective="ckmm").normalized for t in (tree, trees[0]))
+    assert after > before + 0.2
+
+
+def test_matrices_graphs_and_weights():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 4))
+    W = ramify.similarity.cosine(X)
+    tree = random_tree(40, 5)
+    by_vectors = objectives.dasgupta(ramify.refine(tree, X), X)
+    by_matrix = objectives.dasgupta(ramify.refine(tree, W, "precomputed"), X)
+    by_graph = objectives.dasgupta(ramify.refine(tree, sp.csr_array(W), "precomputed"), X)
+    assert by_matrix == pytest.approx(by_vectors, rel=2e-3) and by_graph == pytest.approx(by_vectors, rel=2e-3)
+    weight = rng.integers(1, 5, size=40).astype(float)
+    better = ramify.refine(tree, X, sample_weight=weight)
+    assert objectives.dasgupta(better, X, sample_weight=weight) < objectives.dasgupta(tree, X, sample_weight=weight)
+
+
+def test_trees_that_are_not_binary():
+    X = np.random.default_rng(2).normal(size=(30, 3))
+    star = Tree([30] * 30 + [-1])
+    better = ramify.refine(star, X, objective="mw")
+    assert better.is_binary and objectives.mw(better, X) > objectives.mw(star, X)
+
+
+def test_budget_and_refusals():
+    X = np.random.default_rng(2).normal(size=(3000, 16)).astype(np.float32)
+    tree = random_tree(3000, 0)
+    assert ramify.refine(tree, X, budget_seconds=0.05).n_leaves == 3000
+    for bad in (0, -1, "soon"):
+        with pytest.raises(InvalidInput, match="budget_seconds must be"):
+            ramify.refine(tree, X, budget_seconds=bad)
+    with pytest.raises(InvalidInput, match="3000 leaves but X has 10 rows"):
+        ramify.refine(tree, X[:10])
+    with pytest.raises(InvalidInput, match="takes similarities"):
+        ramify.refine(tree, X, "sqeuclidean", "mw")
