@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind.hpp"
+#include "forest.hpp"
 
 namespace ramify {
 
@@ -74,17 +75,37 @@ nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1
                           to_numpy(std::move(tree.similarity)));
 }
 
-void merge_node_ids(In1<std::int32_t> left, In1<std::int32_t> right, Out1<std::int64_t> left_node,
-                    Out1<std::int64_t> right_node) {
-    merge_nodes(left.data(), right.data(), left.shape(0) + 1, left_node.data(), right_node.data());
+nb::tuple merge_node_ids(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity) {
+    MergeNodes nodes = merge_nodes(left.data(), right.data(), similarity.data(), left.shape(0) + 1);
+    return nb::make_tuple(to_numpy(std::move(nodes.left)), to_numpy(std::move(nodes.right)),
+                          to_numpy(std::move(nodes.similarity)));
+}
+
+// The single-linkage merges of a symmetric graph, as names; see forest.hpp.
+template <typename Value>
+nb::tuple single_linkage(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<Value> value, double sign,
+                         double floor, int threads) {
+    Merges m;
+    {
+        nb::gil_scoped_release release;
+        Interrupt interrupt = python_interrupt();
+        const std::size_t n = indptr.shape(0) - 1;
+        m = forest_merges(spanning_forest(indptr.data(), indices.data(), value.data(), n, threads, interrupt), n, sign,
+                          floor);
+    }
+    return nb::make_tuple(to_numpy(std::move(m.left)), to_numpy(std::move(m.right)), to_numpy(std::move(m.similarity)),
+                          to_numpy(std::move(m.round)));
 }
 
 }  // namespace
 
 void bind_contract(nb::module_& m) {
     m.def("round_tree", &round_tree_arrays, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("round"));
-    m.def("merge_nodes", &merge_node_ids, nb::arg("left"), nb::arg("right"), nb::arg("left_node"),
-          nb::arg("right_node"));
+    m.def("merge_nodes", &merge_node_ids, nb::arg("left"), nb::arg("right"), nb::arg("similarity"));
+    m.def("single_linkage", &single_linkage<float>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
+          nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
+    m.def("single_linkage", &single_linkage<double>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
+          nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
     nb::class_<GraphContraction>(m, "GraphContraction")
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, double, double, nb::object, const std::string&,
                       int>(),

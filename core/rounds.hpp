@@ -97,16 +97,30 @@ inline RoundTree round_tree(const std::int32_t* left, const std::int32_t* right,
     return tree;
 }
 
-// Names to the ids of nodes, n + i for the i-th merge, in place.
-inline void merge_nodes(const std::int32_t* left, const std::int32_t* right, std::size_t n, std::int64_t* left_node,
-                        std::int64_t* right_node) {
+// Names to the ids of nodes, n + i for the i-th merge; similarities never rise towards the root (rounding could let
+// them, by a digit).
+struct MergeNodes {
+    std::vector<std::int64_t> left, right;
+    std::vector<double> similarity;
+};
+
+inline MergeNodes merge_nodes(const std::int32_t* left, const std::int32_t* right, const double* similarity,
+                              std::size_t n) {
+    MergeNodes nodes;
     std::vector<std::int64_t> node(n);
     std::iota(node.begin(), node.end(), 0);
+    const auto below = [&](std::int64_t v) {
+        const auto inner = v - static_cast<std::int64_t>(n);
+        return inner < 0 ? std::numeric_limits<double>::infinity() : nodes.similarity[static_cast<std::size_t>(inner)];
+    };
     for (std::size_t i = 0; i + 1 < n; ++i) {
-        left_node[i] = node[static_cast<std::size_t>(left[i])];
-        right_node[i] = node[static_cast<std::size_t>(right[i])];
+        const std::int64_t a = node[static_cast<std::size_t>(left[i])], b = node[static_cast<std::size_t>(right[i])];
+        nodes.left.push_back(a);
+        nodes.right.push_back(b);
+        nodes.similarity.push_back(std::min({similarity[i], below(a), below(b)}));
         node[static_cast<std::size_t>(left[i])] = static_cast<std::int64_t>(n + i);
     }
+    return nodes;
 }
 
 }  // namespace ramify

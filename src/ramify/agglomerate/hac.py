@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ramify.agglomerate._links import is_graph
 from ramify.agglomerate._vectors import LINKAGES, METRICS, vector_merges
+from ramify.agglomerate.graph_hac import GRAPH_LINKAGES, graph_hac
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput
 from ramify.progress import Progress
@@ -32,12 +34,15 @@ class HAC(TreeEstimator):
 
     Parameters
     ----------
-    linkage : "average", "ward" or "centroid"
+    linkage : "average", "ward" or "centroid"; on graphs "average", "single" or "complete"
         Heights of "centroid" may decrease towards the root (``tree.is_monotone``).
     metric : "sqeuclidean", "cosine" or "dot"
         d(x, y) of average linkage: the squared Euclidean distance; 1 − cos; or max‖x‖² − ⟨x, y⟩, whose maximum is over
         the data and makes heights positive. Ward and centroid linkage are Euclidean ("euclidean" or "sqeuclidean",
         which here mean the same).
+    epsilon : float
+        On graphs, above 0: merge pairs within a factor 1 + ε of the best similarity either side has or had, many at a
+        time (a (1 + ε)-approximate tree; ``tree.info["epsilon"]`` says so). 0 is exact.
     n_clusters : int, optional
         Cut the tree into this many clusters: ``labels_``.
     distance_threshold : float, optional
@@ -49,6 +54,11 @@ class HAC(TreeEstimator):
     -----
     ``fit(X, sample_weight=w)`` gives the tree of the data in which point i is there :math:`w_i` times, whose copies are
     merged at height 0 beforehand.
+
+    On a :class:`~ramify.NeighborGraph` or a square sparse matrix of similarities, HAC is exact for the graph: pairs of
+    points without an edge have similarity 0 (for distances: are at the largest distance of the graph). A cosine
+    similarity w has height 2 − 2w, other similarities count from 1 or from the largest one down; see
+    :mod:`ramify.agglomerate.graph_hac`.
 
     Examples
     --------
@@ -66,7 +76,8 @@ class HAC(TreeEstimator):
     """
 
     _checks: ClassVar = {
-        "linkage": choice(*LINKAGES),
+        "linkage": choice(*LINKAGES, *(linkage for linkage in GRAPH_LINKAGES if linkage not in LINKAGES)),
+        "epsilon": number(0.0),
         "n_clusters": optional(integer(1)),
         "distance_threshold": optional(number(0.0)),
     }
@@ -75,19 +86,35 @@ class HAC(TreeEstimator):
         self,
         *,
         linkage: str = "average",
-        metric: str = "sqeuclidean",
+        metric: Any = "sqeuclidean",
+        epsilon: float = 0.0,
         n_clusters: int | None = None,
         distance_threshold: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.linkage = linkage
         self.metric = metric
+        self.epsilon = epsilon
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+        if is_graph(X, self.metric):
+            return graph_hac(
+                X,
+                self.metric,
+                self.linkage,
+                epsilon=self.epsilon,
+                sample_weight=sample_weight,
+                n_jobs=self.n_jobs,
+                report=report,
+            )
         metric = self.metric
+        if self.linkage not in LINKAGES:
+            raise InvalidInput(
+                f"linkage {self.linkage!r} needs a graph, got vectors; use ramify.neighbors(X), or one of {LINKAGES}."
+            )
         if self.linkage == "average":
             check_choice("metric", metric, METRICS)
         elif metric not in ("euclidean", "sqeuclidean"):
