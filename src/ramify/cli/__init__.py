@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 import ramify
-from ramify.cli import build, demo, trees
+from ramify.cli import build, demo, score, trees
 from ramify.errors import RamifyError, RamifyWarning
 
 __all__ = ["app", "main"]
@@ -47,8 +48,10 @@ def _options(
     """
 
 
-for command in (build.fit, trees.info, trees.cut, trees.convert, build.methods, demo.demo):
-    app.command(no_args_is_help=command in (build.fit, trees.info, trees.cut, trees.convert))(command)
+NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (build.fit, trees.info, trees.cut, trees.convert, score.score)
+ALONE: tuple[Callable[..., None], ...] = (build.methods, demo.demo)
+for command in NEED_ARGUMENTS + ALONE:
+    app.command(no_args_is_help=command in NEED_ARGUMENTS)(command)
 
 
 def main() -> None:

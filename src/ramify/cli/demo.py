@@ -36,7 +36,7 @@ def demo(
     import ramify
     from ramify.auto import METHODS
     from ramify.datasets import load_docstrings
-    from ramify.errors import FileError
+    from ramify.errors import FileError, MissingExtra
     from ramify.io import check_writable
     from ramify.validate import check_choice
 
@@ -54,25 +54,25 @@ def demo(
     _say(f"{count(n, 'docstring')} as vectors of {d} dimensions in {seconds(perf_counter() - start)}.")
     trees, times = {}, {}
     for name in methods:
-        trees[name], times[name] = _timed(name, corpus)
-        _say(f"{name}: {seconds(times[name])}")
-    board = {
-        name: {
-            objective: ramify.score(tree, corpus.X, objective=objective, bound="sampled").normalized
-            for objective in ("mw", "ckmm")
-        }
-        for name, tree in trees.items()
-    }
-    best = max(trees, key=lambda name: board[name]["mw"])
+        try:
+            trees[name], times[name] = _timed(name, corpus)
+            _say(f"{name}: {seconds(times[name])}")
+        except MissingExtra as error:
+            _say(f"{name}: left out. {error}")
+    # Modules are the classes. The bounds of the objectives are sampled: exact ones take longer than all trees here.
+    board = ramify.scoreboard(
+        trees, corpus.X, corpus.module, objectives=["mw", "ckmm"], bound="sampled", columns={"seconds": times}
+    )
+    purity = board.columns["dendrogram purity"]
+    best = max(trees, key=lambda name: purity[name])
     _save(out, trees[best], corpus)
     if as_json:
         files = sorted(str(file) for file in out.glob("docstrings.*"))
-        print_json({"n": n, "d": d, "scoreboard": board, "best": best, "files": files})
+        print_json({"n": n, "d": d, "scoreboard": board.to_dict(), "best": best, "files": files})
         return
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print()
-    for name, row in board.items():
-        console.print(f"{name:12} MW α* {row['mw']:.3f}   CKMM α* {row['ckmm']:.3f}   {seconds(times[name])}")
+    console.print(board)
     print(f"\nThe tree of {best}, with the words that set each branch apart and the module most of it comes from:\n")
     console.print(_outline(trees[best], corpus, branches))
     print(f"\nSaved in {out}: docstrings.tree, .npy (vectors) and .csv (items). Try:")

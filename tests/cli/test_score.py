@@ -1,0 +1,54 @@
+"""``ramify score``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ramify as package
+
+pytest.importorskip("ramify.metrics")
+
+
+@pytest.fixture
+def tree(points: np.ndarray, tmp_path: Path) -> package.Tree:
+    tree = package.Tree.from_linkage([[0, 1, 1, 2], [3, 4, 2, 2], [2, 6, 2.5, 3], [5, 7, 5, 3], [8, 9, 22, 6]])
+    tree.save(tmp_path / "t.tree")
+    (tmp_path / "y.txt").write_text("a\na\na\nb\nb\nb\n")
+    return tree
+
+
+def test_score(ramify, tree, points: np.ndarray) -> None:
+    done = ramify("score", "t.tree", "x.npy", "--labels", "y.txt")
+    assert done.code == 0 and done.err == ""
+    for text in ("mw (cosine, 6 leaves", "ckmm (sqeuclidean, 6 leaves", "dendrogram purity: 1.0000", "best f1: 1.0000"):
+        assert text in done.out
+
+
+def test_score_as_json(ramify, tree, points: np.ndarray) -> None:
+    data = ramify("score", "t.tree", "x.npy", "--objective", "dasgupta", "--objective", "mw", "--json").json
+    assert [entry["objective"] for entry in data["scores"]] == ["dasgupta", "mw"]
+    assert data["scores"][1]["value"] == pytest.approx(package.score(tree, points, objective="mw").value)
+    assert "dendrogram_purity" not in data
+
+
+def test_the_metric_says_which_objective(ramify, tree) -> None:
+    data = ramify("score", "t.tree", "x.npy", "--metric", "euclidean", "--json").json
+    assert [(entry["objective"], entry["metric"]) for entry in data["scores"]] == [("ckmm", "euclidean")]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("score t.tree few.npy", "few.npy has 2 vectors and t.tree has 6 leaves"),
+        ("score t.tree x.npy --labels few.txt", "there are 2 labels in few.txt for 6 leaves in t.tree"),
+        ("score t.tree x.npy --objective mwx", "is not known"),
+        ("score t.tree x.npy --objective mw --metric sqeuclidean", "sqeuclidean"),
+    ],
+)
+def test_errors(ramify, tree, tmp_path: Path, points: np.ndarray, command: str, message: str) -> None:
+    np.save(tmp_path / "few.npy", points[:2])
+    (tmp_path / "few.txt").write_text("a\nb\n")
+    done = ramify(*command.split())
+    assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
+    assert message in done.err
