@@ -1,6 +1,7 @@
-// Bindings of metrics.hpp.
+// Bindings of metrics.hpp and agreement.hpp.
 #include "metrics.hpp"
 
+#include "agreement.hpp"
 #include "bind.hpp"
 
 namespace ramify {
@@ -43,7 +44,8 @@ Array1<double> outside(const LabelledTree& labels, const Lca& lca, Int child_sta
     std::vector<double> out;
     {
         nb::gil_scoped_release release;
-        out = outside_sums(labels.places, lca, children_from(child_start, child), ids(first), ids(size), n_leaves, threads);
+        out = outside_sums(labels.places, lca, children_from(child_start, child), ids(first), ids(size), n_leaves,
+                           threads);
     }
     return to_numpy(std::move(out));
 }
@@ -80,11 +82,15 @@ nb::tuple cut_for_ratio(Int parent, Int pairs, Int same, double ratio, std::int6
 // A tree's arrays, owned, for kernels that look at two trees.
 struct ViewedTree {
     ViewedTree(Int parent, Int order, Int first, Int last, Int child_start, Int child, std::int64_t n_leaves)
-        : parent_(parent), order_(order), first_(first), last_(last), children_(children_from(child_start, child)),
+        : parent_(parent),
+          order_(order),
+          first_(first),
+          last_(last),
+          children_(children_from(child_start, child)),
           view{ids(parent_), ids(order_), ids(first_), ids(last_), children_, n_leaves} {}
     Int parent_, order_, first_, last_;
     Children children_;
-    TreeView view;
+    LeafView view;
 };
 
 nb::tuple triples(const ViewedTree& a, const ViewedTree& b, int threads) {
@@ -97,8 +103,8 @@ nb::tuple triples(const ViewedTree& a, const ViewedTree& b, int threads) {
     return nb::make_tuple(same.resolved, same.unresolved);
 }
 
-double cophenetic(const ViewedTree& a, const ViewedTree& b, Real height_a, Real height_b, double shift_a, double shift_b,
-                  int threads) {
+double cophenetic(const ViewedTree& a, const ViewedTree& b, Real height_a, Real height_b, double shift_a,
+                  double shift_b, int threads) {
     nb::gil_scoped_release release;
     Interrupt interrupt = python_interrupt();
     return cophenetic_product(a.view, b.view, reals(height_a), reals(height_b), shift_a, shift_b, threads, interrupt);

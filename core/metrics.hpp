@@ -1,15 +1,13 @@
-// Trees against labels, and trees against trees.
+// Trees against labels.
 //
 // Labels come as a cover: the labels of leaf i are label[start[i] .. start[i+1]); a partition has one each. The points
 // of one label span a small tree inside the large one, whose inner nodes are the ancestors of its neighbours in
 // depth-first order: walking it costs one LCA a point, so what depends on (label, node) pairs that differ is linear.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "interrupt.hpp"
 #include "tree.hpp"
 
 namespace ramify {
@@ -28,8 +26,6 @@ inline LabelPlaces places_by_label(IdSpan order, IdSpan start, IdSpan label, std
         for (std::int64_t k = start[order[p]]; k < start[order[p] + 1]; ++k) out.place[next[label[k]]++] = p;
     return out;
 }
-
-inline std::int64_t pair_count(std::int64_t n) { return n * (n - 1) / 2; }
 
 // Walks the tree that the points at `places` span. For each of its inner nodes, children first, calls
 // part(node, place, count) for each child (a place below it, points in it) and then whole(node, points, pairs joined).
@@ -107,7 +103,8 @@ inline std::vector<double> outside_sums(const LabelPlaces& places, const Lca& lc
     const auto child_size = [&](std::int64_t v, std::int64_t place) {
         const auto begin = children.child.begin() + children.start[v - n_leaves];
         const auto end = children.child.begin() + children.start[v - n_leaves + 1];
-        const auto after = std::upper_bound(begin, end, place, [&](std::int64_t p, std::int64_t c) { return p < first[c]; });
+        const auto after =
+            std::upper_bound(begin, end, place, [&](std::int64_t p, std::int64_t c) { return p < first[c]; });
         return static_cast<double>(size[*(after - 1)]);
     };
     std::vector<double> sums(n_labels, 0.0);
@@ -153,7 +150,7 @@ inline Ids subtree_sums(IdSpan parent, IdSpan values) {
 
 // The cut with the largest sum of 2 same - ratio * pairs over its nodes; of equal ones the coarsest.
 struct BestCut {
-    std::vector<std::uint8_t> marked;       // a node is best taken whole
+    std::vector<std::uint8_t> marked;      // a node is best taken whole
     std::int64_t same = 0, predicted = 0;  // sums over the nodes of the cut
 };
 
@@ -179,7 +176,8 @@ inline BestCut best_cut(IdSpan parent, IdSpan pairs, IdSpan same, double ratio, 
     return out;
 }
 
-// --- Jaccard ----------------------------------------------------------------------------------------------------------
+// --- Jaccard
+// ----------------------------------------------------------------------------------------------------------
 
 // For each label, the largest Jaccard similarity of its points with a node of the tree. Of the nodes that hold the same
 // points of the label the smallest is best, so only nodes of the spanned tree and the leaves count.
@@ -255,9 +253,8 @@ private:
 inline std::vector<double> best_label_of_nodes(IdSpan parent, IdSpan size, IdSpan order, IdSpan first, IdSpan last,
                                                IdSpan start, IdSpan label, IdSpan label_size, int threads) {
     const std::int64_t m = std::ssize(parent), n = std::ssize(order);
-    Ids heavy(m, -1), heads;
-    for (std::int64_t v = 0; v + 1 < m; ++v)
-        if (heavy[parent[v]] < 0 || size[v] > size[heavy[parent[v]]]) heavy[parent[v]] = v;
+    const Ids heavy = heaviest_children(parent, size);
+    Ids heads;
     for (std::int64_t v = 0; v < m; ++v)
         if (v == m - 1 || heavy[parent[v]] != v) heads.push_back(v);
     std::vector<double> best(m, 0.0);
@@ -308,169 +305,6 @@ inline std::vector<double> best_label_of_nodes(IdSpan parent, IdSpan size, IdSpa
         }
     }
     return best;
-}
-
-// --- two trees --------------------------------------------------------------------------------------------------------
-
-// What the leaves of a tree look like from one of them: for each of its ancestors, nearest first, the children on other
-// branches. visit(rank of the ancestor, ancestor, child, first, last).
-struct TreeView {
-    IdSpan parent, order, first, last;
-    const Children& children;
-    std::int64_t n_leaves;
-
-    template <typename Visit>
-    void from(std::int64_t leaf, Visit&& visit) const {
-        std::int64_t rank = 0;
-        for (std::int64_t below = leaf, v = parent[leaf]; v >= 0; below = v, v = parent[v], ++rank)
-            for (std::int64_t k = children.start[v - n_leaves]; k < children.start[v - n_leaves + 1]; ++k)
-                if (const std::int64_t c = children.child[k]; c != below) visit(rank, v, c, first[c], last[c]);
-    }
-
-    std::int64_t arity(std::int64_t v) const {
-        return children.start[v - n_leaves + 1] - children.start[v - n_leaves];
-    }
-};
-
-// Triples of leaves with the same shape in both trees: the same closest pair, or no closest pair in either.
-// O(n² log depth) in all: from leaf i, j and k make a triple ij|k when the ancestor with j is below the one with k, so
-// the pairs that agree are the concordant pairs of two rankings. Each is seen from i and from j.
-struct SameTriples {
-    std::int64_t resolved = 0, unresolved = 0;
-};
-
-class TripleCounter {
-public:
-    TripleCounter(const TreeView& a, const TreeView& b) : a_(a), b_(b), rank_(a.n_leaves), wide_b_(a.n_leaves) {}
-
-    // Concordant pairs seen from leaf i.
-    std::int64_t resolved_from(std::int64_t i) {
-        std::int64_t depth = 0;
-        b_.from(i, [&](std::int64_t rank, std::int64_t, std::int64_t, std::int64_t first, std::int64_t last) {
-            for (std::int64_t p = first; p < last; ++p) rank_[b_.order[p]] = rank;
-            depth = rank + 1;
-        });
-        below_.assign(depth + 1, 0);
-        const auto fewer = [&](std::int64_t rank) {  // leaves inserted with a smaller rank
-            std::int64_t sum = 0;
-            for (; rank > 0; rank &= rank - 1) sum += below_[rank];
-            return sum;
-        };
-        const auto insert = [&](std::int64_t rank) {
-            for (++rank; rank <= depth; rank += rank & -rank) ++below_[rank];
-        };
-        std::int64_t found = 0, done = 0;
-        group_.clear();
-        a_.from(i, [&](std::int64_t rank, std::int64_t, std::int64_t, std::int64_t first, std::int64_t last) {
-            if (rank != done) {
-                for (const std::int64_t r : group_) insert(r);
-                group_.clear();
-                done = rank;
-            }
-            for (std::int64_t p = first; p < last; ++p) {
-                const std::int64_t r = rank_[a_.order[p]];
-                found += fewer(r);
-                group_.push_back(r);
-            }
-        });
-        return found;
-    }
-
-    // Pairs that make an unresolved triple with leaf i in both trees; only nodes of three children or more have any.
-    std::int64_t unresolved_from(std::int64_t i) {
-        std::fill(wide_b_.begin(), wide_b_.end(), Place{-1, -1});
-        b_.from(i, [&](std::int64_t, std::int64_t v, std::int64_t c, std::int64_t first, std::int64_t last) {
-            if (b_.arity(v) > 2)
-                for (std::int64_t p = first; p < last; ++p) wide_b_[b_.order[p]] = {v, c};
-        });
-        for (auto& keys : keys_) keys.clear();
-        a_.from(i, [&](std::int64_t, std::int64_t v, std::int64_t c, std::int64_t first, std::int64_t last) {
-            if (a_.arity(v) == 2) return;
-            for (std::int64_t p = first; p < last; ++p) {
-                const Place other = wide_b_[a_.order[p]];
-                if (other.node < 0) continue;
-                keys_[0].emplace_back(v, other.node);
-                keys_[1].emplace_back(c, other.node);
-                keys_[2].emplace_back(v, other.child);
-                keys_[3].emplace_back(c, other.child);
-            }
-        });
-        // Under the same ancestors, less those in one child of either, with those in one child of both put back.
-        return equal_pairs(keys_[0]) - equal_pairs(keys_[1]) - equal_pairs(keys_[2]) + equal_pairs(keys_[3]);
-    }
-
-private:
-    struct Place {
-        std::int64_t node, child;
-    };
-    using Keys = std::vector<std::pair<std::int64_t, std::int64_t>>;
-
-    static std::int64_t equal_pairs(Keys& keys) {
-        std::sort(keys.begin(), keys.end());
-        std::int64_t found = 0;
-        for (auto begin = keys.begin(); begin != keys.end();) {
-            const auto end = std::find_if(begin, keys.end(), [&](const auto& key) { return key != *begin; });
-            found += pair_count(end - begin);
-            begin = end;
-        }
-        return found;
-    }
-
-    const TreeView &a_, &b_;
-    Ids rank_, below_, group_;
-    std::vector<Place> wide_b_;
-    Keys keys_[4];
-};
-
-inline SameTriples same_triples(const TreeView& a, const TreeView& b, int threads, Interrupt& interrupt) {
-    const std::int64_t n = a.n_leaves;
-    const bool binary = std::ssize(a.parent) == 2 * n - 1 || std::ssize(b.parent) == 2 * n - 1;
-    std::int64_t resolved = 0, unresolved = 0;
-    constexpr std::int64_t kChunk = 256;  // leaves between two looks at the interrupt
-    for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-        const std::int64_t end = std::min(begin + kChunk, n);
-#pragma omp parallel num_threads(threads) reduction(+ : resolved, unresolved)
-        {
-            TripleCounter counter(a, b);
-#pragma omp for schedule(dynamic, 8)
-            for (std::int64_t i = begin; i < end; ++i) {
-                resolved += counter.resolved_from(i);
-                if (!binary) unresolved += counter.unresolved_from(i);
-            }
-        }
-        interrupt();
-    }
-    return {resolved / 2, unresolved / 3};
-}
-
-// Sum over pairs of leaves of (height of their ancestor in a - shift_a) times the same in b. O(n²).
-inline double cophenetic_product(const TreeView& a, const TreeView& b, RealSpan height_a, RealSpan height_b,
-                                 double shift_a, double shift_b, int threads, Interrupt& interrupt) {
-    const std::int64_t n = a.n_leaves;
-    std::vector<double> row(n, 0.0);
-    constexpr std::int64_t kChunk = 256;
-    for (std::int64_t begin = 0; begin < n; begin += kChunk) {
-        const std::int64_t end = std::min(begin + kChunk, n);
-#pragma omp parallel num_threads(threads)
-        {
-            std::vector<double> seen(n);
-#pragma omp for schedule(dynamic, 8)
-            for (std::int64_t i = begin; i < end; ++i) {
-                b.from(i, [&](std::int64_t, std::int64_t v, std::int64_t, std::int64_t first, std::int64_t last) {
-                    for (std::int64_t p = first; p < last; ++p) seen[b.order[p]] = height_b[v] - shift_b;
-                });
-                double sum = 0;
-                a.from(i, [&](std::int64_t, std::int64_t v, std::int64_t, std::int64_t first, std::int64_t last) {
-                    double part = 0;
-                    for (std::int64_t p = first; p < last; ++p) part += seen[a.order[p]];
-                    sum += part * (height_a[v] - shift_a);
-                });
-                row[i] = sum;
-            }
-        }
-        interrupt();
-    }
-    return std::accumulate(row.begin(), row.end(), 0.0) / 2;
 }
 
 }  // namespace ramify

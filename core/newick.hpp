@@ -16,12 +16,12 @@ namespace ramify {
 // A node of Newick text, in order of appearance: a parent comes before its children.
 struct NewickNodes {
     Ids parent;
-    std::vector<double> length;         // to the parent; NaN where not given
-    std::vector<double> height;         // from a [&height=...] note, then for all nodes; see newick_heights
-    Ids level;                          // from a [&level=...] note; -1 where not given
-    Ids name_start, name_end;           // bytes of the text, quotes included; equal where there is no name
-    Ids number;                         // the name as a number, -1 where it is not just a number
-    std::string fault;                  // what was expected at `position`, empty when the text is one tree
+    std::vector<double> length;  // to the parent; NaN where not given
+    std::vector<double> height;  // from a [&height=...] note, then for all nodes; see newick_heights
+    Ids level;                   // from a [&level=...] note; -1 where not given
+    Ids name_start, name_end;    // bytes of the text, quotes included; equal where there is no name
+    Ids number;                  // the name as a number, -1 where it is not just a number
+    std::string fault;           // what was expected at `position`, empty when the text is one tree
     std::int64_t position = 0;
     bool has_lengths = false, has_heights = false, has_levels = false;
 };
@@ -86,7 +86,8 @@ private:
 
     static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
     static bool is_special(char c) {
-        return c == '(' || c == ')' || c == '[' || c == ']' || c == ':' || c == ';' || c == ',' || c == '\'' || c == '"';
+        return c == '(' || c == ')' || c == '[' || c == ']' || c == ':' || c == ';' || c == ',' || c == '\'' ||
+               c == '"';
     }
 
     // Skips blanks and comments; notes in [&...] comments are taken for `node` unless it is -1.
@@ -210,7 +211,12 @@ struct Names {
 class NewickWriter {
 public:
     NewickWriter(IdSpan parent, const Children& children, RealSpan height, IdSpan level, Names names, bool exact)
-        : parent_(parent), children_(children), height_(height), level_(level), names_(names), exact_(exact),
+        : parent_(parent),
+          children_(children),
+          height_(height),
+          level_(level),
+          names_(names),
+          exact_(exact),
           n_leaves_(std::ssize(parent) - std::ssize(children.start) + 1) {}
 
     std::string write() {

@@ -21,7 +21,9 @@ auto released(F&& kernel) {
     return kernel();
 }
 
-nb::tuple pair_of(Derived tree) { return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.source))); }
+nb::tuple pair_of(Derived tree) {
+    return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.source)));
+}
 
 nb::tuple check(Int parent) {
     const BrokenRule broken = released([&] { return check_parents(ids(parent)); });
@@ -35,14 +37,15 @@ nb::tuple children(Int parent, std::int64_t n_leaves) {
 
 nb::tuple layout(Int parent, Int size, std::int64_t n_leaves) {
     Layout out = released([&] { return lay_out(ids(parent), ids(size), n_leaves); });
-    return nb::make_tuple(to_numpy(std::move(out.order)), to_numpy(std::move(out.first)), to_numpy(std::move(out.last)));
+    return nb::make_tuple(to_numpy(std::move(out.order)), to_numpy(std::move(out.first)),
+                          to_numpy(std::move(out.last)));
 }
 
 nb::tuple cut(Int parent, Int size, Real largest_height, Int order, std::int64_t n_leaves, std::int64_t n_clusters,
               bool by_height, double height, std::int64_t min_size, std::int64_t max_size) {
     const CutRule rule{n_clusters, by_height, height, min_size, max_size};
-    Cut out = released(
-        [&] { return cut_tree(ids(parent), ids(size), reals(largest_height), ids(order), n_leaves, rule); });
+    Cut out =
+        released([&] { return cut_tree(ids(parent), ids(size), reals(largest_height), ids(order), n_leaves, rule); });
     return nb::make_tuple(to_numpy(std::move(out.label)), out.count, out.oversized);
 }
 
@@ -56,7 +59,8 @@ nb::tuple prune(Int parent, std::int64_t n_leaves, Int keep) {
 
 nb::tuple binarize(Int parent, Int start, Int child, std::int64_t n_leaves, std::uint64_t seed) {
     return pair_of(released([&] {
-        const Children children{Ids(start.data(), start.data() + start.size()), Ids(child.data(), child.data() + child.size())};
+        const Children children{Ids(start.data(), start.data() + start.size()),
+                                Ids(child.data(), child.data() + child.size())};
         return binarize_tree(ids(parent), children, n_leaves, seed);
     }));
 }
@@ -91,9 +95,8 @@ Array1<std::int64_t> lca(const Lca& self, Int u, Int v, int threads) {
 
 void bind_tree(nb::module_& m) {
     m.def("tree_check", &check);
-    m.def("tree_sizes", [](Int parent, std::int64_t n) {
-        return to_numpy(released([&] { return leaf_counts(ids(parent), n); }));
-    });
+    m.def("tree_sizes",
+          [](Int parent, std::int64_t n) { return to_numpy(released([&] { return leaf_counts(ids(parent), n); })); });
     m.def("tree_levels_up", [](Int parent) { return to_numpy(released([&] { return levels_up(ids(parent)); })); });
     m.def("tree_levels_down", [](Int parent) { return to_numpy(released([&] { return levels_down(ids(parent)); })); });
     m.def("tree_smallest_leaves", [](Int parent, std::int64_t n) {
@@ -104,9 +107,8 @@ void bind_tree(nb::module_& m) {
     });
     m.def("tree_children", &children);
     m.def("tree_layout", &layout);
-    m.def("tree_ancestors", [](Int parent, std::int64_t v) {
-        return to_numpy(released([&] { return ancestors_of(ids(parent), v); }));
-    });
+    m.def("tree_ancestors",
+          [](Int parent, std::int64_t v) { return to_numpy(released([&] { return ancestors_of(ids(parent), v); })); });
     m.def("tree_cut", &cut);
     m.def("tree_top_labels", &top_labels);
     m.def("tree_prune", &prune);
@@ -114,9 +116,8 @@ void bind_tree(nb::module_& m) {
     m.def("tree_order", &order_any);
     m.def("tree_canonical", &canonical);
     nb::class_<Lca>(m, "Lca")
-        .def("__init__", [](Lca* self, Int parent, Int first, Int last, std::int64_t n) {
-            new (self) Lca(ids(parent), ids(first), ids(last), n);
-        })
+        .def("__init__", [](Lca* self, Int parent, Int first, Int last,
+                            std::int64_t n) { new (self) Lca(ids(parent), ids(first), ids(last), n); })
         .def("__call__", &lca);
 }
 

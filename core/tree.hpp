@@ -19,7 +19,8 @@ using Ids = std::vector<std::int64_t>;
 using IdSpan = std::span<const std::int64_t>;
 using RealSpan = std::span<const double>;
 
-// --- what a node is made of -------------------------------------------------------------------------------------------
+// --- what a node is made of
+// -------------------------------------------------------------------------------------------
 
 // The first rule that a parent array breaks, with the node that breaks it; rule 0 when it breaks none.
 struct BrokenRule {
@@ -87,6 +88,18 @@ inline std::vector<double> largest_heights(IdSpan parent, RealSpan height, std::
     return largest;
 }
 
+// The child with most leaves of each node, of several the first; -1 at the leaves.
+inline Ids heaviest_children(IdSpan parent, IdSpan size) {
+    Ids heavy(parent.size(), -1);
+    for (std::size_t v = 0; v + 1 < parent.size(); ++v) {
+        std::int64_t& h = heavy[parent[v]];
+        if (h < 0 || size[v] > size[h]) h = static_cast<std::int64_t>(v);
+    }
+    return heavy;
+}
+
+inline std::int64_t pair_count(std::int64_t n) { return n * (n - 1) / 2; }
+
 // Children in order of ids: those of inner node n + i are child[start[i] .. start[i+1]).
 struct Children {
     Ids start, child;
@@ -128,7 +141,8 @@ inline Ids ancestors_of(IdSpan parent, std::int64_t v) {
     return path;
 }
 
-// --- lowest common ancestors ------------------------------------------------------------------------------------------
+// --- lowest common ancestors
+// ------------------------------------------------------------------------------------------
 
 // In depth-first order the ancestor of two leaves is the largest of the nodes that separate neighbouring leaves between
 // them, because ids grow upwards. So an LCA is a range maximum: whole blocks from a sparse table, the rest from
@@ -192,7 +206,8 @@ private:
     std::vector<std::vector<Id>> table_;
 };
 
-// --- cuts -------------------------------------------------------------------------------------------------------------
+// --- cuts
+// -------------------------------------------------------------------------------------------------------------
 
 // What a cut must respect; see Tree.cut for the meaning. `n_clusters` 0 and an infinite `height` ask for nothing.
 struct CutRule {
@@ -216,12 +231,9 @@ inline Cut cut_tree(IdSpan parent, IdSpan size, RealSpan largest_height, IdSpan 
     const auto big = [&](std::int64_t v) { return size[v] >= rule.min_size; };
 
     // The condensed tree: a node splits only where two children are big; what is small stays with the heaviest sibling.
-    Ids n_big(m, 0), heavy(m, -1);
-    for (std::int64_t v = 0; v < root; ++v) {
-        const std::int64_t p = parent[v];
-        n_big[p] += big(v);
-        if (heavy[p] < 0 || size[v] > size[heavy[p]]) heavy[p] = v;
-    }
+    const Ids heavy = heaviest_children(parent, size);
+    Ids n_big(m, 0);
+    for (std::int64_t v = 0; v < root; ++v) n_big[parent[v]] += big(v);
     // Leaves of small pieces that join a node: those of its own parent, and those that joined the parent from above.
     Ids extra(m, 0);
     for (std::int64_t v = 0; v < root; ++v)
@@ -229,8 +241,8 @@ inline Cut cut_tree(IdSpan parent, IdSpan size, RealSpan largest_height, IdSpan 
     for (std::int64_t v = root; v >= n_leaves; --v) extra[heavy[v]] += extra[v];
 
     const auto too_large = [&](std::int64_t v) { return size[v] + extra[v] > rule.max_size; };
-    const bool to_the_end = rule.n_clusters == 0 && !rule.by_height &&
-                            rule.max_size == std::numeric_limits<std::int64_t>::max();
+    const bool to_the_end =
+        rule.n_clusters == 0 && !rule.by_height && rule.max_size == std::numeric_limits<std::int64_t>::max();
     std::int64_t count = 1;
     std::vector<std::uint8_t> split(m, 0);
     for (std::int64_t v = n_leaves; v < m; ++v) {
@@ -305,7 +317,8 @@ inline Ids label_by_top(IdSpan parent, std::span<const std::uint8_t> marked, std
     return label;
 }
 
-// --- other trees from this one ----------------------------------------------------------------------------------------
+// --- other trees from this one
+// ----------------------------------------------------------------------------------------
 
 // A tree over some of the nodes of another one: `source[i]` is the old node that new node i stands for.
 struct Derived {
@@ -336,7 +349,8 @@ inline Derived prune_tree(IdSpan parent, std::int64_t n_leaves, IdSpan keep) {
         }
     }
     Ids above(m, -1);  // the nearest new node above, from the root down
-    for (std::int64_t v = m - 2; v >= 0; --v) above[v] = n_kept[parent[v]] >= 2 ? stand_in[parent[v]] : above[parent[v]];
+    for (std::int64_t v = m - 2; v >= 0; --v)
+        above[v] = n_kept[parent[v]] >= 2 ? stand_in[parent[v]] : above[parent[v]];
     out.parent.resize(out.source.size());
     for (std::size_t i = 0; i < out.source.size(); ++i) out.parent[i] = above[out.source[i]];
     return out;
@@ -356,7 +370,8 @@ inline Derived binarize_tree(IdSpan parent, const Children& children, std::int64
     for (std::int64_t v = n_leaves; v < m; ++v) {
         const std::int64_t i = v - n_leaves;
         parts.clear();
-        for (std::int64_t c = children.start[i]; c < children.start[i + 1]; ++c) parts.push_back(now[children.child[c]]);
+        for (std::int64_t c = children.start[i]; c < children.start[i + 1]; ++c)
+            parts.push_back(now[children.child[c]]);
         while (parts.size() > 1) {
             for (int side = 0; side < 2; ++side) {
                 const std::int64_t pick = random.below(std::ssize(parts));
@@ -372,7 +387,8 @@ inline Derived binarize_tree(IdSpan parent, const Children& children, std::int64
     return out;
 }
 
-// --- trees in any numbering -------------------------------------------------------------------------------------------
+// --- trees in any numbering
+// -------------------------------------------------------------------------------------------
 
 // Inner nodes in canonical order: by the largest height below, then by levels above the leaves, then by smallest leaf.
 // Children come before parents, and the order depends on the hierarchy alone, not on the numbering it came in.

@@ -9,6 +9,8 @@ from trees import balanced_tree, path_tree
 
 from ramify import Tree
 
+pytestmark = pytest.mark.slow
+
 N = 1_000_000
 LIMIT = 8.0  # seconds a call, on a machine that may be busy; idle, each takes under 2 s
 

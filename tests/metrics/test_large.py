@@ -8,6 +8,8 @@ from trees import balanced_tree, path_tree
 
 from ramify import metrics
 
+pytestmark = pytest.mark.slow
+
 N = 1_000_000
 LIMIT = 12.0  # seconds a call on a busy machine; idle, each takes under 3 s
 
