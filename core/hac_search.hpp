@@ -55,10 +55,10 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
             if (column == slot || (Both && column < slot) || !clusters.is_alive(column)) return;
             float value = product[j] + bias[j] + own_bias;
             if constexpr (Ward) value /= own_rate + rate[j];
-            if (value >= threshold && top.offer(heap, value, column))
+            if (value >= threshold && top.offer(heap, make_key(value, column)))
                 threshold = loosen(top.threshold(heap, lowest_column));
             if constexpr (Both)
-                if (value >= above[j] && top.offer(column, value, slot))
+                if (value >= above[j] && top.offer(column, make_key(value, slot)))
                     above[j] = loosen(top.threshold(column, block.row_slot[0]));
         };
         auto stretch_hits = [&](std::size_t first) {

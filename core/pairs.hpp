@@ -32,15 +32,13 @@ struct SparseRows {
     double scale(std::int64_t i) const { return factor ? factor[i] : 1.0; }
 };
 
-// Four running sums: the compiler vectorises the loop without being allowed to reorder a sum at will.
+// The sum of term(c) over c < count. Here alone the compiler may reorder a sum, to use vector registers.
 template <typename Term>
 double sum_of(std::size_t count, Term term) {
-    double sum[8] = {};
-    std::size_t c = 0;
-    for (; c + 8 <= count; c += 8)
-        for (std::size_t s = 0; s < 8; ++s) sum[s] += term(c + s);
-    for (; c < count; ++c) sum[c % 8] += term(c);
-    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::size_t c = 0; c < count; ++c) sum += term(c);
+    return sum;
 }
 
 template <typename T>
@@ -52,7 +50,11 @@ double squared_distance(const DenseRows<T>& A, std::int64_t i, const DenseRows<T
             const double gap = static_cast<double>(a[c]) - static_cast<double>(b[c]);
             return gap * gap;
         });
-    const double p = A.scale(i), q = B.scale(j);
+    double p = A.scale(i), q = B.scale(j);
+    if (b < a) {  // p a - q b may round otherwise than q b - p a: always the same one of the two
+        std::swap(a, b);
+        std::swap(p, q);
+    }
     return sum_of(A.width, [&](std::size_t c) {
         const double gap = p * static_cast<double>(a[c]) - q * static_cast<double>(b[c]);
         return gap * gap;
@@ -65,6 +67,20 @@ double inner_product(const DenseRows<T>& A, std::int64_t i, const DenseRows<T>& 
     const T* b = B.values + j * B.width;
     return A.scale(i) * B.scale(j) *
            sum_of(A.width, [&](std::size_t c) { return static_cast<double>(a[c]) * static_cast<double>(b[c]); });
+}
+
+// Asks for a row's memory ahead of its use: candidates lie all over the data.
+template <typename T>
+void prefetch(const DenseRows<T>& A, std::int64_t i) {
+    const char* row = reinterpret_cast<const char*>(A.values + i * A.width);
+    const std::size_t bytes = std::min<std::size_t>(A.width * sizeof(T), 1024);
+    for (std::size_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(row + byte);
+}
+
+template <typename T>
+void prefetch(const SparseRows<T>& A, std::int64_t i) {
+    __builtin_prefetch(A.values + A.indptr[i]);
+    __builtin_prefetch(A.columns + A.indptr[i]);
 }
 
 // Calls visit(a, b) for every column that one of the two rows has.
@@ -116,6 +132,8 @@ void decide(const Rows& queries, const Rows& base, const std::int32_t* query_id,
         const Key* heap = keys + i * capacity;
         candidates.clear();
         for (std::size_t c = 0; c < capacity; ++c) {
+            const std::size_t ahead = c + 4;
+            if (ahead < capacity && heap[ahead] != 0) prefetch(base, key_id(heap[ahead]));
             if (heap[c] == 0) continue;
             const std::int32_t j = key_id(heap[c]);
             const double exact = scores.distances ? squared_distance(queries, query_id[i], base, j)

@@ -35,11 +35,13 @@ inline float key_score(Key key) {
     return std::bit_cast<float>(ordered ^ ((ordered >> 31) ? 0x80000000u : 0xFFFFFFFFu));
 }
 
-// The heaps of all rows, shared by the threads; `locks` holds one byte a row.
+// The heaps of all rows, shared by the threads; `locks` holds one byte a row. With `unique`, a candidate may be offered
+// to a row more than once and is kept once, with its best score.
 struct TopK {
     Key* keys;
     std::uint8_t* locks;
     std::size_t capacity;
+    bool unique = false;
 
     Key smallest(std::int32_t row) const {
         return std::atomic_ref<Key>(keys[row * capacity]).load(std::memory_order_relaxed);
@@ -54,51 +56,40 @@ struct TopK {
     }
 
     // True when the candidate went in.
-    bool offer(std::int32_t row, float score, std::int32_t id) { return offer(row, make_key(score, id)); }
-
     bool offer(std::int32_t row, Key key) {
         if (key <= smallest(row)) return false;
         std::atomic_ref<std::uint8_t> lock(locks[row]);
         while (lock.exchange(1, std::memory_order_acquire)) {
         }
         Key* heap = keys + row * capacity;
-        const bool better = key > heap[0];
-        if (better) {
-            // Other threads read the first place without the lock.
-            const std::size_t child = capacity > 2 && heap[2] < heap[1] ? 2 : 1;
-            if (capacity == 1 || key <= heap[child]) {
-                std::atomic_ref<Key>(heap[0]).store(key, std::memory_order_relaxed);
-            } else {
-                const Key first = heap[child];
-                sift_down(heap, child, key);
-                std::atomic_ref<Key>(heap[0]).store(first, std::memory_order_relaxed);
-            }
-        }
+        std::size_t at = 0;
+        if (unique) at = place_of(heap, key);
+        const bool better = key > heap[at];
+        if (better) put(heap, at, key);
         lock.store(0, std::memory_order_release);
         return better;
     }
 
-    // Offers keys for a row that has room: they may be reordered.
-    void offer_many(std::int32_t row, std::vector<Key>& many) {
-        if (many.size() > capacity) {
-            std::nth_element(many.begin(), many.begin() + capacity, many.end(), std::greater<>());
-            many.resize(capacity);
-        }
-        for (const Key key : many) offer(row, key);
+private:
+    // Where the heap has the candidate of this key already, or 0, the place of the one that it would drive out.
+    std::size_t place_of(const Key* heap, Key key) const {
+        for (std::size_t c = 1; c < capacity; ++c)
+            if (static_cast<std::uint32_t>(heap[c]) == static_cast<std::uint32_t>(key) && heap[c] != 0) return c;
+        return 0;
     }
 
-private:
-    // Puts `key` at place `at` or, while one below it is smaller, further down.
-    void sift_down(Key* heap, std::size_t at, Key key) const {
+    // Puts `key` at place `at` or, while an entry below is smaller, further down. Other threads read the first place.
+    void put(Key* heap, std::size_t at, Key key) const {
+        auto write = [&](Key value) { std::atomic_ref<Key>(heap[at]).store(value, std::memory_order_relaxed); };
         while (true) {
             std::size_t child = 2 * at + 1;
             if (child >= capacity) break;
             if (child + 1 < capacity && heap[child + 1] < heap[child]) ++child;
             if (heap[child] >= key) break;
-            heap[at] = heap[child];
+            write(heap[child]);
             at = child;
         }
-        heap[at] = key;
+        write(key);
     }
 };
 
@@ -155,6 +146,29 @@ std::uint32_t reaching(const float* score, Bias bias, Least least) {
 }
 #endif
 
+// A score that at least `count` of the columns reach, for a row that has nothing to compare with yet: the columns are
+// dealt into groups, and of the groups' best scores the one at place `count` is taken. -infinity where columns are few.
+inline float reached_by(std::size_t count, const ScoreBlock& block, std::size_t row, std::vector<float>& best) {
+    const std::size_t groups = std::max<std::size_t>(4 * count, 64);
+    constexpr float kNone = -std::numeric_limits<float>::infinity();
+    if (block.columns < 2 * groups) return kNone;
+    best.assign(groups, kNone);
+    const std::int32_t own = block.row_group[row];
+    for (std::size_t first = 0; first < block.columns; first += groups) {
+        const std::size_t some = std::min(groups, block.columns - first);
+        const float* score = block.score + row * block.columns + first;
+        const float* bias = block.column_bias + first;
+        const std::int32_t* group = block.column_group + first;
+        float* __restrict top = best.data();
+        for (std::size_t g = 0; g < some; ++g) {
+            const float value = group[g] == own ? kNone : score[g] + bias[g];
+            top[g] = value > top[g] ? value : top[g];
+        }
+    }
+    std::nth_element(best.begin(), best.begin() + (count - 1), best.end(), std::greater<>());
+    return best[count - 1];
+}
+
 // Offers every column to the rows' heaps and, with `Both`, every row to the columns' heaps. Almost no score gets past
 // its threshold, so a stretch of columns is compared at once and only those that reach it are looked at.
 template <bool Both>
@@ -164,10 +178,9 @@ void offer_block(TopK top, const ScoreBlock& block) {
     };
     const std::int32_t lowest_column = lowest(block.column_id, block.columns);
     const std::int32_t lowest_row = lowest(block.row_id, block.rows);
-    std::vector<float> above(Both ? block.columns : 0);
+    std::vector<float> above(Both ? block.columns : 0), scratch;
     if constexpr (Both)
         for (std::size_t j = 0; j < block.columns; ++j) above[j] = top.threshold(block.column_id[j], lowest_row);
-    std::vector<Key> scratch;
 
     for (std::size_t i = 0; i < block.rows; ++i) {
         const float* score = block.score + i * block.columns;
@@ -175,25 +188,16 @@ void offer_block(TopK top, const ScoreBlock& block) {
         const float own = block.row_bias[i];
         const std::int32_t row = block.row_id[i];
         const std::int32_t group = block.row_group[i];
-        float threshold;
-        if (top.smallest(row) == 0 && block.columns >= 2 * top.capacity) {
-            // Nothing to compare with yet: select among all columns at once.
-            scratch.clear();
-            for (std::size_t j = 0; j < block.columns; ++j)
-                if (block.column_group[j] != group) scratch.push_back(make_key(score[j] + bias[j], block.column_id[j]));
-            top.offer_many(row, scratch);
-            threshold = std::numeric_limits<float>::infinity();
-        } else {
-            threshold = top.threshold(row, lowest_column);
-        }
+        const bool empty = top.smallest(row) == 0;
+        float threshold = empty ? reached_by(top.capacity, block, i, scratch) : top.threshold(row, lowest_column);
 
         auto look = [&](std::size_t j) {
             if (block.column_group[j] == group) return;
             const std::int32_t column = block.column_id[j];
-            if (score[j] + bias[j] >= threshold && top.offer(row, score[j] + bias[j], column))
-                threshold = top.threshold(row, lowest_column);
+            if (score[j] + bias[j] >= threshold && top.offer(row, make_key(score[j] + bias[j], column)))
+                threshold = std::max(threshold, top.threshold(row, lowest_column));
             if constexpr (Both)
-                if (score[j] + own >= above[j] && top.offer(column, score[j] + own, row))
+                if (score[j] + own >= above[j] && top.offer(column, make_key(score[j] + own, row)))
                     above[j] = top.threshold(column, lowest_row);
         };
         std::size_t j = 0;

@@ -107,6 +107,11 @@ class Rows:
     def width(self) -> int:
         return int(self.data.shape[1])
 
+    def part(self, rows: np.ndarray) -> Rows:
+        """Some of the rows."""
+        factor = self.factor[rows] if len(self.factor) else self.factor
+        return Rows(self.frame, self.data[rows], factor, self.z[rows], self.bias[rows], self.length[rows])
+
     def take(self, rows: Any) -> Any:
         """``z`` of some rows in float64; CSR stays CSR."""
         return _take(self.data, self.factor, self.frame, rows)

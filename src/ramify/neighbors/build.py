@@ -11,13 +11,15 @@ from ramify.errors import InvalidInput
 from ramify.neighbors.ann import ann_neighbors
 from ramify.neighbors.exact import Nearest, Neighborhoods, exact_neighbors, exact_query
 from ramify.neighbors.graph import NeighborGraph
+from ramify.neighbors.shards import shard_neighbors
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import Similarity, get_similarity
-from ramify.validate import check_choice, check_int
+from ramify.validate import check_choice, check_float, check_int, is_sparse
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
 
-_METHODS = ("auto", "exact", "ann")
+_METHODS = ("auto", "exact", "shards", "ann")
+_EXACT_WORK = 2e12  # n² (d + 64) up to which "auto" computes every pair: about 10 s on two cores
 
 
 def neighbors(
@@ -26,6 +28,8 @@ def neighbors(
     metric: str | Similarity | Any = "sqeuclidean",
     method: str = "auto",
     *,
+    recall: float = 0.95,
+    random_state: Any = 0,
     n_jobs: int | None = -1,
     progress: ProgressLike | Progress = None,
 ) -> NeighborGraph:
@@ -39,9 +43,16 @@ def neighbors(
         Neighbours a row, below n.
     metric : str, Similarity or callable
         See :mod:`ramify.similarity`; a bare function and ``"precomputed"`` are distances.
-    method : {"auto", "exact", "ann"}
-        ``"exact"`` computes every pair once by blocks of matrix products; ``"ann"`` asks an index that approximates
-        (:class:`~ramify.neighbors.AnnIndex`, the extra ``ann``).
+    method : {"auto", "exact", "shards", "ann"}
+        ``"exact"`` computes every pair once by blocks of matrix products (n²d work). ``"shards"`` compares rows of
+        nearby cells only (about n^1.5 d) and finds the share ``recall`` of the neighbours; for dense rows and metrics
+        that order neighbours by a distance or an angle. ``"ann"`` asks an index that can also grow and shrink
+        (:class:`~ramify.neighbors.AnnIndex`, the extra ``ann``). ``"auto"`` is exact as long as that takes seconds.
+    recall : float
+        The share of true neighbours that ``"shards"`` is to find. What it reaches, measured on a sample of rows, is
+        in ``info``.
+    random_state : None, int or Generator
+        For the cells and the sample of ``"shards"``.
     n_jobs : int, optional
         Threads; -1 is all cores. The result does not depend on it.
     progress : bool or callable ``(stage, done, total)``, optional
@@ -49,7 +60,7 @@ def neighbors(
     Returns
     -------
     NeighborGraph
-        Ties at the k-th place go to the smaller ids. ``info`` has the method.
+        Ties at the k-th place go to the smaller ids. ``info`` has the method, and the recall of an approximate one.
 
     Examples
     --------
@@ -67,13 +78,36 @@ def neighbors(
     n = X.shape[0]
     _check_size(n)
     k = check_int("k", k, low=1, high=max(n - 1, 0), why=f"for {n} points") if n > 1 else _no_neighbors(k)
-    search = {"ann": ann_neighbors}.get(method, exact_neighbors)
-    info = {"method": "ann" if method == "ann" else "exact", "k": k, "metric": str(similarity)}
+    recall = check_float("recall", recall, low=0.0, high=1.0, open_low=True)
+    method = _choose(method, X, similarity)
+    info: dict[str, Any] = {"method": method, "k": k, "metric": str(similarity)}
     if n == 1:
         return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info)
     with reporting(progress) as report:
-        found = search(X, k, similarity, n_jobs=n_jobs, report=report)
+        if method == "exact":
+            found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
+        elif method == "ann":
+            found = ann_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
+        else:
+            found, plan = shard_neighbors(
+                X, k, similarity, recall=recall, random_state=random_state, n_jobs=n_jobs, report=report
+            )
+            info |= plan.info
     return _graph(found, similarity, info)
+
+
+def _choose(method: str, X: Any, similarity: Similarity) -> str:
+    """The method to use; ``"shards"`` must fit the data and the metric."""
+    fits = similarity.order in ("distance", "angle") and not is_sparse(X)
+    if method == "shards" and not fits:
+        what = (
+            "dense rows, got sparse ones" if is_sparse(X) else f"cosine or a Euclidean metric, got {str(similarity)!r}"
+        )
+        raise InvalidInput(f"method 'shards' needs {what}. Use method='exact'.")
+    if method != "auto":
+        return method
+    n, d = X.shape
+    return "shards" if fits and n * n * (d + 64.0) > _EXACT_WORK else "exact"
 
 
 def query(

@@ -25,9 +25,10 @@ from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import is_sparse
 
-__all__ = ["Nearest", "decide", "exact_neighbors", "exact_query"]
+__all__ = ["Buffers", "Nearest", "decide", "empty_heaps", "exact_neighbors", "exact_query", "propose"]
 
 _SIDE = 1024  # rows and columns of a block: a product of this size is efficient and its result stays in the cache
+_BLOCK_SIDE = 256  # the same where a user's function computes the block
 _SPARE = 8  # candidates above k
 _EPS32 = 2.0**-24
 
@@ -72,14 +73,14 @@ def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | Non
         return _by_blocks(X, k, similarity, n_jobs=n_jobs, report=report)
     rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs)
     n = len(rows)
-    keys, locks = _empty_heaps(n, min(k + _SPARE, n - 1))
+    keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
     ids = np.arange(n, dtype=np.int32)
-    buffers = _Buffers()
+    buffers = Buffers()
 
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
-        score = rows.scores(I, rows, J, buffers(I, J))
-        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], I is not J)
+        score = rows.scores(I, rows, J, buffers(I.stop - I.start, J.stop - J.start))
+        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], I is not J, False)
 
     _over_pairs(work, n, _side(rows.width), n_jobs, report)
     return decide(rows, rows, ids, keys, k, similarity, (ids, ids), n_jobs=n_jobs, report=report)
@@ -100,33 +101,40 @@ def exact_query(
     ``groups`` (int32, of the rows of ``Y`` and of ``X``) leaves out the pairs of the same group.
     """
     n, m = X.shape[0], Y.shape[0]
-    ids = np.arange(max(n, m), dtype=np.int32)
-    group_y, group_x = groups or (np.full(m, -1, dtype=np.int32), ids[:n])
-    nothing, bias = np.zeros(m, dtype=np.float32), np.zeros(n, dtype=np.float32)
-    buffers = _Buffers()
+    groups = groups or (np.full(m, -1, dtype=np.int32), np.arange(n, dtype=np.int32))
     if similarity.order is None:
-        keys, locks = _empty_heaps(m, k)
-    else:
-        keys, locks = _empty_heaps(m, min(k + _SPARE, n))
-        frame = Frame.of(X, similarity.order, n_jobs)
-        base, queries = Rows.of(X, frame, n_jobs), Rows.of(Y, frame, n_jobs)
-        bias = base.bias
+        return _query_blocks(X, Y, k, similarity, groups, n_jobs=n_jobs, report=report)
+    frame = Frame.of(X, similarity.order, n_jobs)
+    base, queries = Rows.of(X, frame, n_jobs), Rows.of(Y, frame, n_jobs)
+    keys = propose(queries, base, min(k + _SPARE, n), groups, n_jobs=n_jobs, report=report)
+    ids = np.arange(m, dtype=np.int32)
+    return decide(queries, base, ids, keys, k, similarity, groups, n_jobs=n_jobs, report=report)
+
+
+def propose(
+    queries: Rows,
+    base: Rows,
+    capacity: int,
+    groups: tuple[np.ndarray, np.ndarray],
+    *,
+    n_jobs: int | None,
+    report: Progress,
+    stage: str = "neighbours",
+) -> np.ndarray:
+    """The best candidates of every query among all rows of ``base``, by float32 scores."""
+    n, m = len(base), len(queries)
+    keys, locks = empty_heaps(m, capacity)
+    ids, nothing = np.arange(max(n, m), dtype=np.int32), np.zeros(m, dtype=np.float32)
+    buffers = Buffers()
 
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
-        if similarity.order is None:
-            score = _as_scores(similarity.block(Y[I], X[J]), similarity)
-        else:
-            score = queries.scores(I, base, J, buffers(I, J))
-        _core.offer(keys, locks, score, ids[I], ids[J], group_y[I], group_x[J], nothing[I], bias[J], False)
+        score = queries.scores(I, base, J, buffers(I.stop - I.start, J.stop - J.start))
+        group_i, group_j = groups[0][I], groups[1][J]
+        _core.offer(keys, locks, score, ids[I], ids[J], group_i, group_j, nothing[I], base.bias[J], False, False)
 
-    side = _side(X.shape[1]) if similarity.order is not None else 256
-    blocks = [(I, J) for I in row_blocks(m, side) for J in row_blocks(n, side)]
-    with report.stage("neighbours", total=len(blocks)) as advance:
-        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
-    if similarity.order is None:
-        return _best(keys, k, similarity)
-    return decide(queries, base, ids[:m], keys, k, similarity, (group_y, group_x), n_jobs=n_jobs, report=report)
+    _over_blocks(work, m, n, _side(base.width), n_jobs, report, stage)
+    return keys
 
 
 def decide(
@@ -195,7 +203,7 @@ def _search_float64(
     ``level`` is the value of the k-th nearest that each query has so far.
     """
     n, m = len(base), len(query_ids)
-    keys, locks = _empty_heaps(m, capacity)
+    keys, locks = empty_heaps(m, capacity)
     ids = np.arange(max(n, m), dtype=np.int32)
     zero = np.zeros(max(n, m), dtype=np.float32)
     distances = base.frame.order != "product"
@@ -212,7 +220,9 @@ def _search_float64(
             else:
                 score -= level[I, None]
             score32 = score.astype(np.float32)
-            _core.offer(keys, locks, score32, ids[I], ids[J], groups[0][I], groups[1][J], zero[I], zero[J], False)
+            _core.offer(
+                keys, locks, score32, ids[I], ids[J], groups[0][I], groups[1][J], zero[I], zero[J], False, False
+            )
 
     blocks = row_blocks(m, min(256, max(1, int(2e10 / (n * (base.width + 50))))))
     with report.stage("near ties again", total=len(blocks)) as advance:
@@ -225,16 +235,39 @@ def _search_float64(
 
 def _by_blocks(X: Any, k: int, similarity: Similarity, *, n_jobs: int | None, report: Progress) -> Nearest:
     n = X.shape[0]
-    keys, locks = _empty_heaps(n, k)
+    keys, locks = empty_heaps(n, k)
     ids = np.arange(n, dtype=np.int32)
     zero = np.zeros(n, dtype=np.float32)
 
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
         score = _as_scores(similarity.block_of(X, I, J), similarity)
-        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], zero[I], zero[J], I is not J)
+        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], zero[I], zero[J], I is not J, False)
 
-    _over_pairs(work, n, 256, n_jobs, report)
+    _over_pairs(work, n, _BLOCK_SIDE, n_jobs, report)
+    return _best(keys, k, similarity)
+
+
+def _query_blocks(
+    X: Any,
+    Y: Any,
+    k: int,
+    similarity: Similarity,
+    groups: tuple[np.ndarray, np.ndarray],
+    *,
+    n_jobs: int | None,
+    report: Progress,
+) -> Nearest:
+    n, m = X.shape[0], Y.shape[0]
+    keys, locks = empty_heaps(m, k)
+    ids, zero = np.arange(max(n, m), dtype=np.int32), np.zeros(max(n, m), dtype=np.float32)
+
+    def work(pair: tuple[slice, slice]) -> None:
+        I, J = pair
+        score = _as_scores(similarity.block(Y[I], X[J]), similarity)
+        _core.offer(keys, locks, score, ids[I], ids[J], groups[0][I], groups[1][J], zero[I], zero[J], False, False)
+
+    _over_blocks(work, m, n, _BLOCK_SIDE, n_jobs, report, "neighbours")
     return _best(keys, k, similarity)
 
 
@@ -254,18 +287,17 @@ def _best(keys: np.ndarray, k: int, similarity: Similarity) -> Nearest:
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-class _Buffers:
-    """One block of scores a thread, used again and again."""
+class Buffers:
+    """One block of float32 values a thread, used again and again."""
 
     def __init__(self) -> None:
         self._local = threading.local()
 
-    def __call__(self, rows: slice, columns: slice) -> np.ndarray:
-        shape = (rows.stop - rows.start, columns.stop - columns.start)
+    def __call__(self, rows: int, columns: int) -> np.ndarray:
         flat = getattr(self._local, "flat", None)
-        if flat is None or len(flat) < shape[0] * shape[1]:
-            flat = self._local.flat = np.empty(shape[0] * shape[1], dtype=np.float32)
-        return flat[: shape[0] * shape[1]].reshape(shape)
+        if flat is None or len(flat) < rows * columns:
+            flat = self._local.flat = np.empty(rows * columns, dtype=np.float32)
+        return flat[: rows * columns].reshape(rows, columns)
 
 
 def _side(width: int) -> int:
@@ -273,7 +305,7 @@ def _side(width: int) -> int:
     return _SIDE if width <= 16384 else 256
 
 
-def _empty_heaps(n: int, capacity: int) -> tuple[np.ndarray, np.ndarray]:
+def empty_heaps(n: int, capacity: int) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros((n, capacity), dtype=np.uint64), np.zeros(n, dtype=np.uint8)
 
 
@@ -285,3 +317,18 @@ def _over_pairs(
     pairs = [(blocks[i], blocks[i + gap]) for gap in range(len(blocks)) for i in range(len(blocks) - gap)]
     with report.stage("neighbours", total=len(pairs)) as advance:
         map_blocks(work, pairs, n_jobs=n_jobs, advance=advance)
+
+
+def _over_blocks(
+    work: Callable[[tuple[slice, slice]], None],
+    m: int,
+    n: int,
+    side: int,
+    n_jobs: int | None,
+    report: Progress,
+    stage: str,
+) -> None:
+    """Every block of queries with every block of rows."""
+    blocks = [(I, J) for I in row_blocks(m, side) for J in row_blocks(n, side)]
+    with report.stage(stage, total=len(blocks)) as advance:
+        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)

@@ -1,0 +1,203 @@
+"""Approximate nearest neighbours at the speed of matrix products: overlapping shards.
+
+The data are cut into coarse cells (k-means on a sample). Every row *probes* the few cells whose centres are nearest to
+it, so the rows that probe a cell form a shard around it, and shards overlap [1]_. One block of matrix products compares
+the members of a cell with all rows of its shard, and serves both sides: two rows find each other when either of them
+probes the cell of the other.
+
+How many cells to probe is not guessed. For a sample of rows the true neighbours are computed, and the ranks of the
+cells tell, before the search, which share of them will be found with any number of probes: the smallest number that
+reaches the recall asked for is taken, with two standard errors to spare. That share is the ``recall`` in the graph's
+``info``. The distances themselves are exact: the candidates' are computed again in float64.
+
+References
+----------
+.. [1] Monath. Incremental Non-Greedy Clustering at Scale (thesis), §4.1.3: overlapping k-means shards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.neighbors._cells import Cells, find_cells
+from ramify.neighbors._rows import Frame, Rows
+from ramify.neighbors.exact import Buffers, Nearest, decide, empty_heaps, propose
+from ramify.parallel import map_blocks, row_blocks
+from ramify.progress import Progress
+from ramify.similarity import Similarity
+from ramify.validate import check_random_state
+
+__all__ = ["Plan", "shard_neighbors"]
+
+_SPARE = 4  # candidates above k, for those that float64 puts in another order
+_LEFT, _RIGHT = 512, 2048  # rows of a cell, and of its shard, in one block
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Cells, and how many of them each row probes.
+
+    Attributes
+    ----------
+    cells : Cells
+    probes : int
+    recall : float
+        Share of the true neighbours of a sample of rows that will be found.
+    error : float
+        Its standard error.
+    sample : int
+        Rows in the sample.
+    """
+
+    cells: Cells
+    probes: int
+    recall: float
+    error: float
+    sample: int
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return {
+            "cells": len(self.cells),
+            "probes": self.probes,
+            "recall": round(self.recall, 4),
+            "recall_error": round(self.error, 4),
+            "recall_sample": self.sample,
+        }
+
+
+def shard_neighbors(
+    X: Any,
+    k: int,
+    similarity: Similarity,
+    *,
+    recall: float,
+    random_state: Any,
+    n_jobs: int | None,
+    report: Progress,
+) -> tuple[Nearest, Plan]:
+    """About the share ``recall`` of the ``k`` nearest other rows of every row of ``X``, with their exact values."""
+    assert similarity.order is not None
+    rng = check_random_state(random_state)
+    rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs)
+    plan = make_plan(rows, k, recall, rng, n_jobs=n_jobs, report=report)
+    keys = _search(rows, plan, k, n_jobs=n_jobs, report=report)
+    ids = np.arange(len(rows), dtype=np.int32)
+    return decide(rows, rows, ids, keys, k, similarity, None, n_jobs=n_jobs, report=report), plan
+
+
+def make_plan(
+    rows: Rows, k: int, recall: float, rng: np.random.Generator, *, n_jobs: int | None, report: Progress
+) -> Plan:
+    """Cells, and the least number of probes that finds the share ``recall`` of a sample's true neighbours."""
+    n = len(rows)
+    cells = find_cells(rows, _n_cells(n, k), rng, n_jobs=n_jobs, report=report)
+    # The sample's own search stays a small part of the whole.
+    size = int(np.clip(5e10 / (n * rows.width), min(n, 256), min(n, 1024)))
+    sample = np.sort(rng.choice(n, size=size, replace=False)).astype(np.int32)
+    truth = _true_neighbors(rows, sample, k, n_jobs=n_jobs, report=report)
+    rank = _ranks(rows, cells, sample, truth, n_jobs=n_jobs)
+    for probes in range(1, len(cells) + 1):
+        share = (rank < probes).mean(axis=1)
+        error = float(share.std() / np.sqrt(size))
+        if share.mean() >= min(recall + 2 * error, 1.0):
+            break
+    return Plan(cells, probes, float(share.mean()), error, size)
+
+
+def _n_cells(n: int, k: int) -> int:
+    """Few enough that finding a row's cells costs less than searching them, and cells larger than neighbourhoods."""
+    return int(np.clip(3 * np.sqrt(n), 1, max(1, n // max(16, 4 * k))))
+
+
+def _true_neighbors(rows: Rows, sample: np.ndarray, k: int, *, n_jobs: int | None, report: Progress) -> np.ndarray:
+    ids = np.arange(len(rows), dtype=np.int32)
+    keys = propose(rows.part(sample), rows, k, (sample, ids), n_jobs=n_jobs, report=report, stage="sample")
+    truth = np.empty((len(sample), k), dtype=np.int32)
+    _core.best(keys, truth, np.empty(truth.shape, dtype=np.float32))
+    return truth
+
+
+def _ranks(rows: Rows, cells: Cells, sample: np.ndarray, truth: np.ndarray, *, n_jobs: int | None) -> np.ndarray:
+    """For each sampled row and true neighbour: how many centres are nearer to one than that of the other's cell.
+
+    Of the two ways round the lower one counts: with more probes than that, the two find each other.
+    """
+    m, k = truth.shape
+    others, place = np.unique(truth, return_inverse=True)
+    place = place.reshape(truth.shape)
+    cell_of_sample = cells.nearest(rows.z[sample], 1, n_jobs=n_jobs)[:, 0]
+    cell_of_other = cells.nearest(rows.z[others], 1, n_jobs=n_jobs)[:, 0]
+    rank = np.empty((m, k), dtype=np.int64)
+
+    def work(I: slice) -> None:
+        for i in range(I.start, I.stop):
+            own = cells.scores(rows.z[sample[i : i + 1]])[0] + cells.bias
+            back = cells.scores(rows.z[truth[i]]) + cells.bias
+            ahead = (own > own[cell_of_other[place[i]]][:, None]).sum(axis=1)
+            behind = (back > back[:, cell_of_sample[i], None]).sum(axis=1)
+            rank[i] = np.minimum(ahead, behind)
+
+    map_blocks(work, row_blocks(m, 16), n_jobs=n_jobs)
+    return rank
+
+
+def _search(rows: Rows, plan: Plan, k: int, *, n_jobs: int | None, report: Progress) -> np.ndarray:
+    """Candidates of every row: members of the cells that it probes, and rows that probe its own cell."""
+    n, cells = len(rows), plan.cells
+    with report.stage("assign to cells", total=-(-n // 512)) as advance:
+        probed = cells.nearest(rows.z, plan.probes, n_jobs=n_jobs, advance=advance)
+    member_start, members = _by_cell(probed[:, :1], len(cells))
+    shard_start, shards = _by_cell(probed[:, 1:], len(cells))
+    del probed
+    keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
+    buffers, gathered = Buffers(), Buffers()
+
+    def compare(task: tuple[np.ndarray, np.ndarray, bool]) -> None:
+        left, right, both = task
+        wide = gathered(len(right), rows.width)
+        np.take(rows.z, right, axis=0, out=wide, mode="clip")
+        score = np.matmul(rows.z[left], wide.T, out=buffers(len(left), len(right)))
+        # A pair may meet twice, once on each side's probes.
+        _core.offer(keys, locks, score, left, right, left, right, rows.bias[left], rows.bias[right], both, True)
+
+    inside, around = [], []
+    for c in range(len(cells)):
+        own = _split(members[member_start[c] : member_start[c + 1]], _LEFT)
+        shard = _split(shards[shard_start[c] : shard_start[c + 1]], _RIGHT)
+        inside += [(own[i], own[j], i != j) for i in range(len(own)) for j in range(i, len(own))]
+        around += [(left, right, True) for left in own for right in shard]
+    with report.stage("neighbours", total=len(inside) + len(around)) as advance:
+        # A row's own cell first: what comes later has something to beat.
+        map_blocks(compare, inside, n_jobs=n_jobs, advance=advance)
+        map_blocks(compare, around, n_jobs=n_jobs, advance=advance)
+    return _fill_up(rows, keys, n_jobs=n_jobs, report=report)
+
+
+def _split(ids: np.ndarray, size: int) -> list[np.ndarray]:
+    return [ids[part] for part in row_blocks(len(ids), size)]
+
+
+def _fill_up(rows: Rows, keys: np.ndarray, *, n_jobs: int | None, report: Progress) -> np.ndarray:
+    """Rows whose cells had fewer rows than they need neighbours search everywhere."""
+    few = np.flatnonzero((keys == 0).any(axis=1)).astype(np.int32)
+    if len(few):
+        ids = np.arange(len(rows), dtype=np.int32)
+        keys[few] = propose(
+            rows.part(few), rows, keys.shape[1], (few, ids), n_jobs=n_jobs, report=report, stage="small cells"
+        )
+    return keys
+
+
+def _by_cell(cell: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that name each cell, ascending: where each cell's begin, and the rows."""
+    from scipy.sparse import csr_array
+
+    n, width = cell.shape
+    indptr = np.arange(n + 1, dtype=np.int64) * width
+    named = csr_array((np.ones(cell.size, dtype=np.int8), cell.ravel(), indptr), shape=(n, count)).tocsc()
+    return named.indptr.astype(np.int64), named.indices.astype(np.int32)
