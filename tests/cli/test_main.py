@@ -12,7 +12,7 @@ import pytest
 
 import ramify as package
 
-COMMANDS = ["fit", "info", "cut", "convert", "score", "methods", "demo"]
+COMMANDS = ["fit", "info", "cut", "convert", "score", "refine", "methods", "demo"]
 
 
 def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
@@ -48,7 +48,7 @@ def test_usage_errors(ramify, points, command: str, message: str) -> None:
 
 
 def test_a_command_alone_shows_its_help(ramify) -> None:
-    for command in ("fit", "info", "cut", "convert", "score"):
+    for command in ("fit", "info", "cut", "convert", "score", "refine"):
         done = ramify(command)
         assert f"Usage: ramify {command}" in done.out + done.err and "error" not in done.err
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import ramify
-from ramify.cli import build, demo, score, trees
+from ramify.cli import build, demo, refine, score, trees
 from ramify.errors import RamifyError, RamifyWarning
 
 __all__ = ["app", "main"]
@@ -48,7 +48,14 @@ def _options(
     """
 
 
-NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (build.fit, trees.info, trees.cut, trees.convert, score.score)
+NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
+    build.fit,
+    trees.info,
+    trees.cut,
+    trees.convert,
+    score.score,
+    refine.refine,
+)
 ALONE: tuple[Callable[..., None], ...] = (build.methods, demo.demo)
 for command in NEED_ARGUMENTS + ALONE:
     app.command(no_args_is_help=command in NEED_ARGUMENTS)(command)

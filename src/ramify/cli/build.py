@@ -47,6 +47,9 @@ def fit(
     labels_out: Annotated[
         Path | None, typer.Option(help="Where the labels of the cut go: .csv .tsv .txt .npy .parquet")
     ] = None,
+    refine: Annotated[
+        str | None, typer.Option(metavar="OBJECTIVE", help="Then improve the tree: dasgupta, mw, ckmm, or auto.")
+    ] = None,
     param: Params = None,
     random_state: Annotated[int | None, typer.Option("--random-state", "--seed", help="For methods that draw.")] = None,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.")] = -1,
@@ -79,7 +82,8 @@ def fit(
     params = {"random_state": random_state, "n_jobs": n_jobs, **parse_params(param)}
     params |= {name: value for name, value in (("metric", metric), ("linkage", linkage)) if value is not None}
     read = perf_counter()
-    tree = ramify.fit(vectors, method, progress=show_progress(quiet or as_json), **params)
+    goal = False if refine is None else True if refine == "auto" else refine
+    tree = ramify.fit(vectors, method, refine=goal, progress=show_progress(quiet or as_json), **params)
     built = perf_counter()
     labels = None if n_clusters is None and height is None else tree.cut(n_clusters, height=height)
     write_tree(tree, out, names)
