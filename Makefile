@@ -44,20 +44,21 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Python sources are used in place (editable); only a change of the native core or of the requirements installs again.
+# Each environment holds the smaller ones, so one build serves them all.
 $(VENV)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
 	$(BIN)/python -m pip install --quiet -e .
 	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@touch $(VENV)/.installed $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@touch $(VENV)/.installed $(VENV)/.test $@
 
 $(SANITIZED)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install --quiet -C build-dir=build/sanitize \
 	  -C cmake.define.RAMIFY_SANITIZE=ON -e '.[test]'
-	@touch $@
-
-$(VENV)/.test: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -e '.[test]'
-	@touch $@
-
-$(VENV)/.dev: $(VENV)/.test
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@touch $@

@@ -1,0 +1,124 @@
+"""Neighbour graphs: exact against brute force elsewhere, shards against other approximate methods at their recall."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench_hac import pairwise_product
+from benchmarks.case import Case
+from benchmarks.data import clustered, real
+
+K = 25
+
+exact = Case(
+    "knn-exact",
+    "25 exact neighbours; bars: 1.5x the bare products, not slower than faiss, 2x faster than scikit-learn",
+    short={"n": 20_000, "d": 384},
+    long={"n": 50_000},
+)
+
+
+@exact.prepare
+def blobs(n: int, d: int) -> dict[str, Any]:
+    return {"X": clustered(n, d)}
+
+
+@exact.contestant("ramify", needs="ramify.neighbors")
+def exact_ours(X: np.ndarray) -> Any:
+    import ramify
+
+    return ramify.neighbors(X, K, method="exact").indices.reshape(len(X), K)
+
+
+@exact.contestant("one product", needs="ramify.parallel")
+def exact_product(X: np.ndarray) -> None:
+    pairwise_product(X)
+
+
+@exact.contestant("faiss IndexFlat", needs="faiss")
+def exact_faiss(X: np.ndarray) -> Any:
+    import faiss
+
+    index = faiss.IndexFlatL2(X.shape[1])
+    index.add(X)
+    return index.search(X, K + 1)[1]
+
+
+@exact.contestant("scikit-learn brute", needs="sklearn.neighbors")
+def exact_sklearn(X: np.ndarray) -> Any:
+    from sklearn.neighbors import NearestNeighbors
+
+    return NearestNeighbors(n_neighbors=K, algorithm="brute").fit(X).kneighbors(return_distance=False)
+
+
+def _approximate(name: str, about: str, make: Any, short: dict[str, int], long: dict[str, int]) -> None:
+    case = Case(name, about, short=short, long=long, repeat=1)
+
+    @case.prepare
+    def data(n: int) -> dict[str, Any]:
+        import ramify
+
+        X = np.ascontiguousarray(make(n))
+        rows = np.sort(np.random.default_rng(0).choice(n, size=500, replace=False))
+        found = ramify.neighbors.query(X, X[rows], K + 1).indices
+        truth = np.array([row[row != own][:K] for row, own in zip(found, rows, strict=True)])
+        return {"X": X, "rows": rows, "truth": truth}
+
+    @case.contestant("ramify shards", needs="ramify.neighbors")
+    def shards(X: np.ndarray) -> Any:
+        import ramify
+
+        return ramify.neighbors(X, K, method="shards", recall=0.95).indices.reshape(len(X), K)
+
+    @case.contestant("pynndescent", needs="pynndescent", warm_up=True)
+    def descent(X: np.ndarray) -> Any:
+        from pynndescent import NNDescent
+
+        return NNDescent(X, n_neighbors=K + 1, random_state=0).neighbor_graph[0]
+
+    @case.contestant("hnswlib", needs="hnswlib", max_n=300_000)
+    def hnsw(X: np.ndarray) -> Any:
+        import hnswlib
+
+        index = hnswlib.Index("l2", X.shape[1])
+        index.init_index(len(X), M=16, ef_construction=100, random_seed=0)
+        index.add_items(X)
+        index.set_ef(100)
+        return index.knn_query(X, K + 1)[0]
+
+    @case.contestant("faiss IVF", needs="faiss", max_n=300_000)
+    def ivf(X: np.ndarray) -> Any:
+        import faiss
+
+        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], 1024)
+        index.train(X)
+        index.add(X)
+        index.nprobe = 48
+        return index.search(X, K + 1)[1]
+
+    @case.contestant("faiss HNSW", needs="faiss", max_n=300_000)
+    def faiss_hnsw(X: np.ndarray) -> Any:
+        import faiss
+
+        index = faiss.IndexHNSWFlat(X.shape[1], 16)
+        index.hnsw.efConstruction, index.hnsw.efSearch = 100, 100
+        index.add(X)
+        return index.search(X, K + 1)[1]
+
+    @case.quality("recall")
+    def recall(result: np.ndarray, rows: np.ndarray, truth: np.ndarray) -> float:
+        found = ([i for i in result[row] if i != row][:K] for row in rows)
+        return float(np.mean([len(set(a) & set(b)) / K for a, b in zip(found, truth, strict=True)]))
+
+
+def _glove(n: int) -> np.ndarray:
+    X = real("glove100")["X"][:n].astype(np.float32)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+_approximate("knn-glove", "25 neighbours of word vectors of length 1", _glove, {"n": 50_000}, {"n": 198_399})
+_approximate(
+    "knn-clustered", "25 neighbours of clustered vectors", lambda n: clustered(n, 128), {"n": 50_000}, {"n": 200_000}
+)
