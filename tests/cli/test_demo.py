@@ -59,20 +59,32 @@ def test_demo_needs_a_place_and_known_methods(ramify, tmp_path: Path) -> None:
     assert done.code == 1 and "Did you mean 'hac'?" in done.err
 
 
-def test_groups_cover_everything_once(corpus) -> None:
+def test_groups_are_nested_and_disjoint(corpus) -> None:
     import ramify as package
 
     tree = package.fit(corpus.X, "hac", metric="cosine")
-    groups = describe_groups(tree, corpus, n_groups=5, n_branches=15)
+    groups, beside = describe_groups(tree, corpus, n_groups=5, n_branches=15)
     assert len(groups) == 5 and sum(len(group.parts) or 1 for group in groups) == 15
-    assert sorted(np.concatenate([group.members for group in groups])) == list(range(len(corpus.names)))
+    everything = np.concatenate([group.members for group in [*groups, *beside]])
+    assert len(set(everything)) == len(everything) > 0.9 * len(corpus.names)
+    assert [group.size for group in groups] == sorted((group.size for group in groups), reverse=True)
     for group in groups:
         assert group.size == len(group.members) and 0 < group.share <= 1 and 1 <= len(group.terms) <= 3
-        if group.parts:
-            inside = np.concatenate([part.members for part in group.parts])
-            assert sorted(inside) == sorted(group.members)
-            for part in group.parts:
-                assert not set(part.terms) & set(group.terms)
+        inside = [leaf for part in group.parts for leaf in part.members]
+        assert len(set(inside)) == len(inside) and set(inside) <= set(group.members)
+        for part in group.parts:
+            assert not set(part.terms) & set(group.terms)
+
+
+@pytest.mark.parametrize("shape", ["path", "star"])
+def test_groups_of_odd_trees(corpus, shape: str) -> None:
+    import ramify as package
+
+    n = len(corpus.names)
+    path = np.concatenate([[n], np.arange(n, 2 * n - 1), np.arange(n + 1, 2 * n - 1), [-1]])
+    tree = package.Tree(path if shape == "path" else np.append(np.full(n, n), -1))
+    groups, beside = describe_groups(tree, corpus, n_groups=3, n_branches=9)
+    assert [group.size for group in groups] == [n] and not beside
 
 
 def test_words_say_what_a_cluster_is_about(corpus) -> None:

@@ -133,8 +133,15 @@ def _outline(tree: Tree, corpus: Docstrings, branches: int) -> Any:
         return text
 
     outline = Outline(Text(count(tree.n_leaves, "docstring"), style="bold"))
-    for group in describe_groups(tree, corpus, n_groups=max(1, branches // 4), n_branches=branches):
+    groups, beside = describe_groups(tree, corpus, n_groups=max(1, branches // 4), n_branches=branches)
+    for group in groups:
         node = outline.add(line(group))
         for part in group.parts:
             node.add(line(part))
+    if beside:
+        node = outline.add(
+            Text(f"{count(len(beside), 'smaller branch', 'smaller branches')} beside them", style="bold")
+        )
+        for group in beside[:branches]:
+            node.add(line(group))
     return outline

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from ramify.errors import RamifyWarning
 
 if TYPE_CHECKING:
     from ramify.datasets.docstrings import Docstrings
@@ -34,36 +32,60 @@ class Group:
         return len(self.members)
 
 
-def describe_groups(tree: Tree, corpus: Docstrings, *, n_groups: int, n_branches: int) -> list[Group]:
-    """Two nested cuts of the tree in words, the largest first.
+def describe_groups(
+    tree: Tree, corpus: Docstrings, *, n_groups: int, n_branches: int
+) -> tuple[list[Group], list[Group]]:
+    """Two levels of the tree in words, the largest first; and the small branches that leave its trunk beside them.
+
+    Always splitting the largest node gives groups of sizes that a person can take in at a glance, also where a tree
+    peels off one small branch after the other or where the heights of its top hardly differ.
 
     Parameters
     ----------
     tree : Tree over the rows of ``corpus``
     corpus : Docstrings
     n_groups, n_branches : int
-        Clusters of the coarse and of the fine cut; outliers stay with the branch they joined.
+        Nodes of the coarse level and of the fine level below it.
+
+    Returns
+    -------
+    groups, beside : lists of Group
     """
     n = tree.n_leaves
-    crumb = max(1, n // (20 * n_branches))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RamifyWarning)
-        coarse = tree.cut(min(n_groups, n), min_size=crumb)
-        fine = tree.cut(min(n_branches, n), min_size=crumb)
+    coarse, beside = _largest_first(tree, [tree.root], n_groups, n // (4 * n_groups))
+    fine, _ = _largest_first(tree, coarse, n_branches, n // (20 * n_branches))
     groups = []
-    for members in _clusters(coarse):
-        inside = [members[part] for part in _clusters(fine[members])]
+    for v in coarse:
+        members = tree.members(v)
         mean = np.asarray(corpus.tfidf[members].mean(axis=0)).ravel()
         group = describe_cluster(corpus, members)
-        parts = [describe_cluster(corpus, part, mean, group.terms) for part in inside] if len(inside) > 1 else []
+        inside = [u for u in fine if u != v and tree.first[v] <= tree.first[u] < tree.last[v]]
+        parts = [describe_cluster(corpus, tree.members(u), mean, group.terms) for u in inside]
         groups.append(Group(members, group.terms, group.home, group.share, group.examples, parts))
-    return groups
+    shown = [v for v in beside if tree.size[v] > n // (20 * n_branches)]
+    return groups, [describe_cluster(corpus, tree.members(v)) for v in shown]
 
 
-def _clusters(labels: np.ndarray) -> list[np.ndarray]:
-    """Positions of each label, the largest cluster first."""
-    by_label = np.split(np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))[:-1])
-    return sorted((rows for rows in by_label if len(rows)), key=lambda rows: (-len(rows), rows[0]))
+def _largest_first(tree: Tree, nodes: list[int], k: int, crumb: int) -> tuple[list[int], list[int]]:
+    """k nodes below ``nodes``, or as many as have more than ``crumb`` leaves, and what leaves the trunk above them."""
+    heap = [(-int(tree.size[v]), v) for v in nodes]
+    heapify(heap)
+    whole: list[tuple[int, int]] = []
+    beside: list[tuple[int, int]] = []
+    while heap and len(heap) + len(whole) < k:
+        size, v = heappop(heap)
+        parts, passed = [v], []
+        while len(parts) == 1 and parts[0] >= tree.n_leaves:  # the trunk goes on in the one large child
+            children = [int(child) for child in tree.children(parts[0])]
+            parts = [child for child in children if tree.size[child] > crumb]
+            passed += [(-int(tree.size[child]), child) for child in children if tree.size[child] <= crumb]
+        if len(parts) < 2:
+            whole.append((size, v))
+            continue
+        beside += passed
+        for part in parts:
+            heappush(heap, (-int(tree.size[part]), part))
+    return [v for _, v in sorted(heap + whole)], [v for _, v in sorted(beside)]
 
 
 def describe_cluster(
