@@ -1,10 +1,10 @@
 // Bindings of the contraction of similarity graphs.
 #include "contract.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <memory>
 #include <string>
-
-#include <nanobind/stl/string.h>
 
 #include "bind.hpp"
 #include "forest.hpp"

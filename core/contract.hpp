@@ -140,20 +140,20 @@ private:
     SimilarityGraph graph_;
     int threads_;
     std::size_t n_;
-    std::int32_t clock_ = 0;               // merging rounds so far
-    bool flat_ = true;                     // every label is a root
-    std::vector<std::int32_t> label_;      // union-find; a cluster's name is its smallest member
-    std::vector<std::int32_t> nearest_;    // of the last look; -1: no neighbour
-    std::vector<std::int32_t> changed_;    // clock of the cluster's last merge
-    std::vector<std::int32_t> seen_;       // clock of the last look at its neighbours; -1: never
-    std::vector<double> size_, best_;      // best: similarity to nearest, an upper bound once the nearest has changed
-    std::vector<double> weakest_;          // least similarity merged inside the cluster; only kept for epsilon > 0
-    std::vector<std::int32_t> alive_;      // names of the clusters, ascending
+    std::int32_t clock_ = 0;             // merging rounds so far
+    bool flat_ = true;                   // every label is a root
+    std::vector<std::int32_t> label_;    // union-find; a cluster's name is its smallest member
+    std::vector<std::int32_t> nearest_;  // of the last look; -1: no neighbour
+    std::vector<std::int32_t> changed_;  // clock of the cluster's last merge
+    std::vector<std::int32_t> seen_;     // clock of the last look at its neighbours; -1: never
+    std::vector<double> size_, best_;    // best: similarity to nearest, an upper bound once the nearest has changed
+    std::vector<double> weakest_;        // least similarity merged inside the cluster; only kept for epsilon > 0
+    std::vector<std::int32_t> alive_;    // names of the clusters, ascending
     std::vector<Candidate> candidates_;
-    std::vector<std::int64_t> members_;    // root << 32 | name, of the clusters merged into another this round
-    std::int64_t n_single_ = 0;            // points still on their own that have neighbours
-    ListStore<Value> lists_;               // edges of merged clusters; single points read the graph
-    std::vector<Gather<Value>> gather_;    // one a thread
+    std::vector<std::int64_t> members_;  // root << 32 | name, of the clusters merged into another this round
+    std::int64_t n_single_ = 0;          // points still on their own that have neighbours
+    ListStore<Value> lists_;             // edges of merged clusters; single points read the graph
+    std::vector<Gather<Value>> gather_;  // one a thread
 
     static constexpr std::int64_t kBlock = 1 << 15;  // clusters between two looks at the interrupt
     static constexpr std::int64_t kSmall = 512;      // fewer are not worth waking a thread
@@ -364,7 +364,8 @@ private:
             if (i == 0 || members_[i] >> 32 != members_[i - 1] >> 32) group.push_back(i);
         group.push_back(members_.size());
         for (const std::int64_t pair : members_) drop_single(static_cast<std::size_t>(pair & 0xffffffff));
-        for (std::size_t i = 0; i + 1 < group.size(); ++i) drop_single(static_cast<std::size_t>(members_[group[i]] >> 32));
+        for (std::size_t i = 0; i + 1 < group.size(); ++i)
+            drop_single(static_cast<std::size_t>(members_[group[i]] >> 32));
 
         for_each(static_cast<std::int64_t>(group.size()) - 1, interrupt, [&](std::size_t i, int thread) {
             const auto root = static_cast<std::size_t>(members_[group[i]] >> 32);
@@ -390,9 +391,7 @@ private:
         lists_.compact(alive_);
     }
 
-    void drop_single(std::size_t c) {
-        n_single_ -= seen_as_point(c) && graph_.indptr[c + 1] > graph_.indptr[c];
-    }
+    void drop_single(std::size_t c) { n_single_ -= seen_as_point(c) && graph_.indptr[c + 1] > graph_.indptr[c]; }
 };
 
 }  // namespace ramify

@@ -73,11 +73,14 @@ void bind_hac(nb::module_& m) {
         .def("scan", &scan<&HacSearch::scan>, Release())
         .def("scan_both", &scan<&HacSearch::scan_both>, Release())
         .def("scan_again", &scan<&HacSearch::scan_again>, Release())
-        .def("settle_all", [](VectorHac& h) { h.search->settle_all(); }, Release())
+        .def(
+            "settle_all", [](VectorHac& h) { h.search->settle_all(); }, Release())
         .def("settle", [](VectorHac& h) { return to_numpy(h.search->settle()); })
-        .def("settle_again", [](VectorHac& h) { h.search->settle_again(); }, Release())
+        .def(
+            "settle_again", [](VectorHac& h) { h.search->settle_again(); }, Release())
         .def("merges", [](const VectorHac& h) {
-            return nb::make_tuple(to_numpy(h.clusters->left), to_numpy(h.clusters->right), to_numpy(h.clusters->height));
+            return nb::make_tuple(to_numpy(h.clusters->left), to_numpy(h.clusters->right),
+                                  to_numpy(h.clusters->height));
         });
     m.def("first_equal_rows", [](In2<double> data) {
         std::vector<std::int32_t> first;

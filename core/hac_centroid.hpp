@@ -1,6 +1,6 @@
-// Agglomeration by centroid linkage, which is not reducible: the union of two clusters may be nearer to a third than both
-// were, so pairs merge strictly in the order of their distances, and a pair is answered for by the cluster that was
-// searched for its nearest later.
+// Agglomeration by centroid linkage, which is not reducible: the union of two clusters may be nearer to a third than
+// both were, so pairs merge strictly in the order of their distances, and a pair is answered for by the cluster that
+// was searched for its nearest later.
 //
 // The lists hold average distances E(A,B) = |mA - mB|^2 + V(A) + V(B), whose bounds last (a union's E is a convex
 // combination). What is off the list of A is then at squared distance E - V(A) - V(B) >= bound - V(A) - V(B): only the
@@ -56,8 +56,8 @@ public:
     }
 
 private:
-    std::vector<std::int32_t> nearest_;  // its id, when found last; -1 before
-    std::vector<std::uint8_t> fresh_;    // searched, and not looked at since
+    std::vector<std::int32_t> nearest_;                              // its id, when found last; -1 before
+    std::vector<std::uint8_t> fresh_;                                // searched, and not looked at since
     std::set<std::pair<double, std::int32_t>, std::greater<>> fat_;  // clusters by V, where that is above 0
     WinnerTree tree_;
 

@@ -1,13 +1,13 @@
-// What exact agglomeration of vectors in linear memory knows of its clusters: for linkages that a mean vector and a scalar
-// per cluster determine,
+// What exact agglomeration of vectors in linear memory knows of its clusters: for linkages that a mean vector and a
+// scalar per cluster determine,
 //
 //   average    D(A,B) = V(A) + V(B) + |mA - mB|^2         V = mean squared distance of the members to their mean
 //   ward       D(A,B) = wA wB / (wA + wB) |mA - mB|^2
 //   centroid   D(A,B) = |mA - mB|^2
 //
 // every cluster keeps a list of candidates and a bound: what is not on its list is at least that far. A merged cluster
-// inherits both lists, and a bound by the Lance-Williams formula. A candidate that merged lives on in the cluster that it
-// became. Distances on a list are lower bounds until they matter; then the means decide, in float64.
+// inherits both lists, and a bound by the Lance-Williams formula. A candidate that merged lives on in the cluster that
+// it became. Distances on a list are lower bounds until they matter; then the means decide, in float64.
 //
 // How the lists tell which pair to merge is the business of hac_reducible.hpp (average, ward) and hac_centroid.hpp. The
 // lists of centroid linkage hold *average* distances: those, being convex combinations, only ever rise above a bound.
@@ -31,13 +31,11 @@ struct Candidate {
     double bound;  // the distance if exact, else a lower bound of it
     std::int32_t id;
     std::int32_t exact;
-    bool operator<(const Candidate& other) const {
-        return bound != other.bound ? bound < other.bound : id < other.id;
-    }
+    bool operator<(const Candidate& other) const { return bound != other.bound ? bound < other.bound : id < other.id; }
 };
 
-// Clusters sit in slots 0..slots()-1; those that merged away leave holes until `compact`. Ids below `first_id` are given,
-// the merges count on from there.
+// Clusters sit in slots 0..slots()-1; those that merged away leave holes until `compact`. Ids below `first_id` are
+// given, the merges count on from there.
 class HacClusters {
 public:
     // `mean` and `mean32` are rows x dimension, owned by the caller, and updated in place.
@@ -108,8 +106,8 @@ public:
     virtual void start() = 0;
     // After new lists were set for some.
     virtual void searched(const std::vector<std::int32_t>& slots) = 0;
-    // Merges until `clusters` are left or the next merge is above `limit`, at most `merges` times; or until some clusters
-    // need a search, and returns these.
+    // Merges until `clusters` are left or the next merge is above `limit`, at most `merges` times; or until some
+    // clusters need a search, and returns these.
     virtual std::vector<std::int32_t> run(std::size_t clusters, double limit, std::size_t merges,
                                           Interrupt& interrupt) = 0;
 
@@ -263,13 +261,12 @@ private:
         rate_[s] = ward ? static_cast<float>(1 / weight_[s]) : 0.5f;
     }
 
-    // A lower bound of the distance from the union of s and t, which are h apart, to a cluster of weight `w`, from lower
-    // bounds of their distances.
+    // A lower bound of the distance from the union of s and t, which are h apart, to a cluster of weight `w`, from
+    // lower bounds of their distances.
     double combine(std::size_t s, std::size_t t, double from_s, double from_t, double w, double h) const {
         const double a = weight_[s], b = weight_[t];
-        const double value = linkage_ == Linkage::ward
-                                 ? ((a + w) * from_s + (b + w) * from_t - w * h) / (a + b + w)
-                                 : (a * from_s + b * from_t) / (a + b);
+        const double value = linkage_ == Linkage::ward ? ((a + w) * from_s + (b + w) * from_t - w * h) / (a + b + w)
+                                                       : (a * from_s + b * from_t) / (a + b);
         return value == kInfinity ? value : value - 1e-14 * (from_s + from_t);
     }
 

@@ -4,9 +4,9 @@
 //   * a bound holds for clusters that form later too: every list answers for all there is and will be;
 //   * two clusters that are nearest to each other may merge before nearer pairs elsewhere do.
 //
-// Clusters are served in order of their key, the nearest candidate or the bound. An exact distance at the head of the queue
-// is a pair of mutual nearest neighbours: merge. A bound there means that the list is used up: the cluster is parked, and
-// so is whoever waits for it, and the others go on; when all wait, the parked ones are searched together.
+// Clusters are served in order of their key, the nearest candidate or the bound. An exact distance at the head of the
+// queue is a pair of mutual nearest neighbours: merge. A bound there means that the list is used up: the cluster is
+// parked, and so is whoever waits for it, and the others go on; when all wait, the parked ones are searched together.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -126,8 +126,8 @@ private:
         tree_.update(s, Order{*this});
     }
 
-    // Ends all waiting; returns the half of the parked clusters whose bounds are lowest: the others may yet be merged by
-    // those before they need a search of their own.
+    // Ends all waiting; returns the half of the parked clusters whose bounds are lowest: the others may yet be merged
+    // by those before they need a search of their own.
     std::vector<std::int32_t> to_search() {
         std::vector<std::int32_t> rows;
         for (std::size_t s = 0; s < slots_; ++s)

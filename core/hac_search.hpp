@@ -1,8 +1,9 @@
 // Searches for HacClusters: float32 products propose candidates, float64 means decide.
 //
-// The products <m_s, m_t> come from outside, in blocks (BLAS). A block is scanned for the best of every row (and of every
-// column, when rows and columns are the same clusters, so that each pair is computed once). What is kept on a list is
-// ordered by a lower bound of the distance, and so is the rest: the worst on a full list bounds everything off it.
+// The products <m_s, m_t> come from outside, in blocks (BLAS). A block is scanned for the best of every row (and of
+// every column, when rows and columns are the same clusters, so that each pair is computed once). What is kept on a
+// list is ordered by a lower bound of the distance, and so is the rest: the worst on a full list bounds everything off
+// it.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -79,8 +80,8 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
     }
 }
 
-// One search of some clusters among all: `scan` blocks from any thread, then `settle` from one; the rows that it returns
-// lie closer together than float32 can tell, and need `scan_again` over all columns, then `settle_again`.
+// One search of some clusters among all: `scan` blocks from any thread, then `settle` from one; the rows that it
+// returns lie closer together than float32 can tell, and need `scan_again` over all columns, then `settle_again`.
 class HacSearch {
 public:
     explicit HacSearch(HacClusters& clusters) : clusters_(clusters) {}

@@ -1,6 +1,6 @@
-// Heavy paths of a tree: from every node follow the child with most leaves. A leaf lies below at most log2(n) nodes that
-// are not the heavy child of their parent, so work that starts anew at each such node stays within n log n steps, and a
-// stack of partial results within log2(n), for every shape of tree.
+// Heavy paths of a tree: from every node follow the child with most leaves. A leaf lies below at most log2(n) nodes
+// that are not the heavy child of their parent, so work that starts anew at each such node stays within n log n steps,
+// and a stack of partial results within log2(n), for every shape of tree.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -12,10 +12,11 @@ namespace ramify::objectives {
 
 // The gaps between leaves that are neighbours in depth-first order. The lowest common ancestor of the leaves at places
 // p < q is the largest node that separates neighbours between them, because ids grow upwards; so along a row of weights
-// the ancestor changes only where a larger separator comes up, and the two children that hold p and q end and begin there.
+// the ancestor changes only where a larger separator comes up, and the two children that hold p and q end and begin
+// there.
 struct Gaps {
-    std::vector<std::int64_t> node;            // that separates places g and g + 1
-    std::vector<double> size, left, right;     // its size, and that of its children which end and begin at the gap
+    std::vector<std::int64_t> node;         // that separates places g and g + 1
+    std::vector<double> size, left, right;  // its size, and that of its children which end and begin at the gap
 };
 
 inline Gaps gaps_of(const TreeView& tree, std::span<const std::int64_t> first, std::span<const double> mass) {
@@ -37,7 +38,8 @@ inline Gaps gaps_of(const TreeView& tree, std::span<const std::int64_t> first, s
 
 // Pairs of the leaf at place p with all leaves after it: values[q - p - 1] is the weight of p with the leaf at q.
 template <typename T>
-void add_row(const Gaps& gaps, std::int64_t p, std::span<const T> values, std::span<const double> weight, PairSums& sums) {
+void add_row(const Gaps& gaps, std::int64_t p, std::span<const T> values, std::span<const double> weight,
+             PairSums& sums) {
     std::int64_t at = -1;
     double size = 0, left = 0, right = 0, run = 0;
     const double own = weight[p];
@@ -64,7 +66,8 @@ void add_row(const Gaps& gaps, std::int64_t p, std::span<const T> values, std::s
 }
 
 // The child of `node` that holds the leaf at place p.
-inline std::int64_t child_at(const TreeView& tree, std::span<const std::int64_t> first, std::int64_t node, std::int64_t p) {
+inline std::int64_t child_at(const TreeView& tree, std::span<const std::int64_t> first, std::int64_t node,
+                             std::int64_t p) {
     const auto children = tree.children(node);
     const auto after = std::upper_bound(children.begin(), children.end(), p,
                                         [&](std::int64_t place, std::int64_t child) { return place < first[child]; });
@@ -82,7 +85,8 @@ PairSums edge_sums(const TreeView& tree, std::span<const std::int64_t> first, st
         const std::int64_t a = lca[e];
         const double w = mass[u[e]] * mass[v[e]] * static_cast<double>(weight[e]);
         const double parts =
-            binary ? mass[a] : mass[child_at(tree, first, a, first[u[e]])] + mass[child_at(tree, first, a, first[v[e]])];
+            binary ? mass[a]
+                   : mass[child_at(tree, first, a, first[u[e]])] + mass[child_at(tree, first, a, first[v[e]])];
         sums.total += w;
         sums.lca += w * mass[a];
         sums.sides += w * parts;

@@ -1,7 +1,7 @@
 // Sums over all pairs of leaves of a tree, from which every objective follows:
 //     total = sum of w_ij,   lca = sum of w_ij * |v|,   sides = sum of w_ij * (|a| + |b|)
-// where v is the lowest common ancestor of leaves i and j, and a, b are the children of v that hold them. Sizes are sums
-// of leaf weights, and w_ij stands for weight_i * weight_j * w_ij.
+// where v is the lowest common ancestor of leaves i and j, and a, b are the children of v that hold them. Sizes are
+// sums of leaf weights, and w_ij stands for weight_i * weight_j * w_ij.
 //
 // Here w is an affine inner product, w_ij = shift + offset_i + offset_j + scale * <z_i, z_j>, so the weight between two
 // sets of leaves follows from the sums of their z and offsets: one pass from the leaves up.
@@ -51,8 +51,8 @@ struct JoinedChildren {
         const double reach = mass_squared + m * mass;
         sums.total += w;
         sums.lca += size * w;
-        sums.sides += (affine.shift * m + o) * reach + m * (mass_offset + m * offset) +
-                      affine.scale * (weighted + m * dot);
+        sums.sides +=
+            (affine.shift * m + o) * reach + m * (mass_offset + m * offset) + affine.scale * (weighted + m * dot);
         mass += m;
         offset += o;
         mass_squared += m * m;
@@ -60,7 +60,8 @@ struct JoinedChildren {
     }
 };
 
-// --- dense rows -------------------------------------------------------------------------------------------------------
+// --- dense rows
+// -------------------------------------------------------------------------------------------------------
 
 // weight_i * z_i is (row_i - centre) * factor_i.
 template <typename T>
@@ -249,7 +250,8 @@ PairSums dense_pair_sums(const TreeView& tree, const DenseRows<T>& rows, const A
     return all;
 }
 
-// --- sparse rows ------------------------------------------------------------------------------------------------------
+// --- sparse rows
+// ------------------------------------------------------------------------------------------------------
 
 // weight_i * z_i is row_i * factor_i.
 template <typename T, typename Index>
@@ -266,8 +268,8 @@ struct SparseRows {
     }
 };
 
-// A vector over all columns for a thread, with only the columns in use ever touched; climbs one heavy path at a time and
-// adds the leaves of light children one by one. `order` and `first` are the depth-first layout of the leaves.
+// A vector over all columns for a thread, with only the columns in use ever touched; climbs one heavy path at a time
+// and adds the leaves of light children one by one. `order` and `first` are the depth-first layout of the leaves.
 template <typename T, typename Index>
 class SparseClimb {
 public:
@@ -350,8 +352,9 @@ private:
 
 // O(nnz log n) time, memory for up to three vectors a thread. Heavy paths are independent of each other.
 template <typename T, typename Index>
-PairSums sparse_pair_sums(const TreeView& tree, std::span<const std::int64_t> order, std::span<const std::int64_t> first,
-                          const SparseRows<T, Index>& rows, const Affine& affine, int threads, Interrupt& interrupt) {
+PairSums sparse_pair_sums(const TreeView& tree, std::span<const std::int64_t> order,
+                          std::span<const std::int64_t> first, const SparseRows<T, Index>& rows, const Affine& affine,
+                          int threads, Interrupt& interrupt) {
     if (tree.n_leaves < 2) return {};
     const std::vector<std::int64_t> heavy = heavy_children(tree);
     std::vector<std::int64_t> tops{tree.root()};  // from the largest down, so that the longest work starts first

@@ -32,7 +32,8 @@ inline std::vector<std::int32_t> best_splits(std::span<const double> w, std::spa
         // Both sides give the same tree: take the one with the smallest point. The other one is any part of the rest.
         for (std::uint32_t other = rest; other != 0; other = (other - 1) & rest) {
             const std::uint32_t side = set ^ other;
-            const double value = sign * mass[set] * (inside[set] - inside[side] - inside[other]) + best[side] + best[other];
+            const double value =
+                sign * mass[set] * (inside[set] - inside[side] - inside[other]) + best[side] + best[other];
             if (!found || value > best[set]) {
                 best[set] = value;
                 split[set] = static_cast<std::int32_t>(side);

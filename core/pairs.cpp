@@ -30,9 +30,9 @@ void decide_dense(In2<T> queries, Factor query_factor, In2<T> base, Factor base_
 
 template <typename T>
 void decide_sparse(In1<T> query_data, In1<std::int32_t> query_columns, In1<std::int64_t> query_indptr,
-                   Factor query_factor, In1<T> data, In1<std::int32_t> columns, In1<std::int64_t> indptr,
-                   Factor factor, In1<std::int32_t> query_id, In2<std::uint64_t> keys, bool distances, double unit,
-                   double error, double longest, In1<double> length, Out2<std::int32_t> best, Out2<double> value,
+                   Factor query_factor, In1<T> data, In1<std::int32_t> columns, In1<std::int64_t> indptr, Factor factor,
+                   In1<std::int32_t> query_id, In2<std::uint64_t> keys, bool distances, double unit, double error,
+                   double longest, In1<double> length, Out2<std::int32_t> best, Out2<double> value,
                    Out1<std::uint8_t> sure) {
     const SparseRows<T> A{query_data.data(), query_columns.data(), query_indptr.data(), optional(query_factor)};
     const SparseRows<T> B{data.data(), columns.data(), indptr.data(), optional(factor)};

@@ -1,7 +1,7 @@
 // Random numbers: a small generator, and numbers that depend on their index alone, so that threads cannot change them.
 #pragma once
-#include <cstdint>
 #include <cmath>
+#include <cstdint>
 
 namespace ramify {
 
@@ -26,7 +26,8 @@ public:
     explicit SplitMix(std::uint64_t seed) : state_(seed) {}
     std::uint64_t operator()() { return mix(state_ += 0x9e3779b97f4a7c15ULL); }
     std::int64_t below(std::int64_t n) {
-        return static_cast<std::int64_t>((static_cast<unsigned __int128>((*this)()) * static_cast<std::uint64_t>(n)) >> 64);
+        return static_cast<std::int64_t>((static_cast<unsigned __int128>((*this)()) * static_cast<std::uint64_t>(n)) >>
+                                         64);
     }
     double unit() { return open_unit((*this)()); }
     // Standard normal, by Box and Muller; the second number of a pair is not kept.

@@ -24,7 +24,8 @@ public:
     PyRefiner(BinaryTree tree, Source source) : refiner_(std::move(tree), std::move(source)) {}
 
     // Moves, subtrees looked at, nodes visited.
-    std::vector<std::int64_t> pass(Node limit, Node first, double tolerance, int threads, double seconds, nb::callable report) {
+    std::vector<std::int64_t> pass(Node limit, Node first, double tolerance, int threads, double seconds,
+                                   nb::callable report) {
         Control control(seconds, [&](std::int64_t done) {
             nb::gil_scoped_acquire gil;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -62,10 +63,10 @@ void bind_features(nb::module_& m, const char* name) {
     using Source = refine::FeatureSource<T>;
     bind_refiner<Source>(m, name).def(
         "__init__",
-        [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In2<T> rows, In1<double> centre,
-           In1<double> row_scale, In1<double> offset, double scale, double shift) {
-            const refine::FeatureMap<T> map{rows.data(), rows.shape(0), rows.shape(1), span(centre), span(row_scale),
-                                            span(weight), span(offset), scale, shift};
+        [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In2<T> rows,
+           In1<double> centre, In1<double> row_scale, In1<double> offset, double scale, double shift) {
+            const refine::FeatureMap<T> map{rows.data(),  rows.shape(0), rows.shape(1), span(centre), span(row_scale),
+                                            span(weight), span(offset),  scale,         shift};
             nb::gil_scoped_release release;
             new (self) PyRefiner<Source>(make_tree(left, right, weight), Source(map));
         },

@@ -9,12 +9,13 @@
 
 namespace ramify::refine {
 
-// w_ij = shift + offset_i + offset_j + scale <z_i, z_j> with z = (x - centre) * row_scale; a leaf counts `weight` times.
+// w_ij = shift + offset_i + offset_j + scale <z_i, z_j> with z = (x - centre) * row_scale; a leaf counts `weight`
+// times.
 template <typename T>
 struct FeatureMap {
-    const T* rows;   // n x k
+    const T* rows;  // n x k
     std::size_t n, k;
-    std::span<const double> centre, row_scale;   // may be empty
+    std::span<const double> centre, row_scale;  // may be empty
     std::span<const double> weight, offset;
     double scale, shift;
 };
@@ -87,9 +88,9 @@ private:
 
     FeatureMap<T> map_;
     std::vector<double> mean_;
-    double half_ = 0.0;   // half the squared length of the mean
+    double half_ = 0.0;  // half the squared length of the mean
     Node leaves_ = 0;
-    std::vector<Node> place_;   // of an inner node that is a member: its row in sums_
+    std::vector<Node> place_;  // of an inner node that is a member: its row in sums_
     std::vector<double> sums_;
 };
 

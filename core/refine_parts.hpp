@@ -17,9 +17,9 @@
 namespace ramify::refine {
 
 struct Part {
-    std::vector<Node> members;       // nodes of the whole tree that are leaves here, from left to right
-    std::vector<Node> inner;         // nodes of the whole tree that are inner nodes here, the root first
-    std::vector<Node> left, right;   // children of the inner nodes, numbered within the part: members, then inner
+    std::vector<Node> members;      // nodes of the whole tree that are leaves here, from left to right
+    std::vector<Node> inner;        // nodes of the whole tree that are inner nodes here, the root first
+    std::vector<Node> left, right;  // children of the inner nodes, numbered within the part: members, then inner
     Node root() const { return inner[0]; }
 };
 
@@ -37,7 +37,7 @@ inline Part open_part(const BinaryTree& tree, Node root, Node limit, std::vector
     }
     // Left to right, so that what is close in the tree is close in memory.
     struct Visit {
-        Node node, owner;   // owner: place of the parent in `inner`
+        Node node, owner;  // owner: place of the parent in `inner`
         bool is_left;
     };
     std::vector<Visit> stack{{root, kNone, false}};
@@ -113,7 +113,8 @@ public:
     }
 
 private:
-    void refine(std::int64_t number, const Part& part, double tolerance, Team& team, Control& control, Outcome& outcome) {
+    void refine(std::int64_t number, const Part& part, double tolerance, Team& team, Control& control,
+                Outcome& outcome) {
         const Node n = static_cast<Node>(part.members.size());
         std::vector<double> size(n);
         for (Node i = 0; i < n; ++i) size[i] = tree_.size[part.members[i]];

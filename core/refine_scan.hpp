@@ -6,9 +6,9 @@
 // ancestor of S, its size, its cross weight and W(S, a) are corrected for the absence of S.
 //
 // Most of the tree is never looked at. Let c be a lower bound of the weights between S and the leaves below a, and
-// among these leaves. If all of them were c, the rest of the way below a would cost c |a||S| (|a| + |S|) wherever S ends
-// up (all binary trees over a clique cost the same), and what the weights W(S, a) have above c counts at least |S| + 1
-// times. If the way so far and this together are no better than the best place known, a is left out.
+// among these leaves. If all of them were c, the rest of the way below a would cost c |a||S| (|a| + |S|) wherever S
+// ends up (all binary trees over a clique cost the same), and what the weights W(S, a) have above c counts at least |S|
+// + 1 times. If the way so far and this together are no better than the best place known, a is left out.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -19,7 +19,7 @@
 namespace ramify::refine {
 
 struct Place {
-    Node above = kNone;   // kNone: nothing better than where it is
+    Node above = kNone;  // kNone: nothing better than where it is
     double gain = 0.0;
 };
 
@@ -41,8 +41,8 @@ public:
 private:
     struct Frame {
         Node node;
-        Lanes path;   // cost of the way down to here
-        Lanes w;      // W(S, node without S)
+        Lanes path;  // cost of the way down to here
+        Lanes w;     // W(S, node without S)
     };
 
     void start(const BinaryTree& tree, const Weights& weights, const Node* subtrees, int count) {
@@ -165,7 +165,7 @@ private:
     Subtrees subtree_{};
     Lanes size_{}, self_{}, best_{}, now_{};
     std::array<std::int64_t, kLanes> at_{};
-    std::vector<std::uint16_t> above_;   // bit l: the node is an ancestor of the subtree in lane l
+    std::vector<std::uint16_t> above_;  // bit l: the node is an ancestor of the subtree in lane l
     std::vector<Frame> stack_;
 };
 

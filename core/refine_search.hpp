@@ -12,8 +12,10 @@
 namespace ramify::refine {
 
 struct Limits {
-    double tolerance = 1e-9;   // the search ends when a pass over the whole tree gains less than this share of the objective
-    // Asked between batches by the thread that runs the search, with the subtrees looked at since; true ends the search.
+    double tolerance =
+        1e-9;  // the search ends when a pass over the whole tree gains less than this share of the objective
+    // Asked between batches by the thread that runs the search, with the subtrees looked at since; true ends the
+    // search.
     std::function<bool(std::int64_t)> stop = [](std::int64_t) { return false; };
 };
 
@@ -21,7 +23,11 @@ template <typename Weights>
 class Search {
 public:
     Search(BinaryTree tree, Weights weights, Limits limits, Team& team)
-        : team_(team), tree_(std::move(tree)), weights_(std::move(weights)), limits_(std::move(limits)), mark_(tree_.nodes(), 0),
+        : team_(team),
+          tree_(std::move(tree)),
+          weights_(std::move(weights)),
+          limits_(std::move(limits)),
+          mark_(tree_.nodes(), 0),
           active_(tree_.nodes(), 1) {
         refresh();
     }
@@ -70,7 +76,9 @@ public:
 
 private:
     // Set by the tree alone, so that the number of threads changes nothing.
-    int batch_groups() const { return tree_.leaves < 512 ? 1 : tree_.leaves < 4096 ? 4 : tree_.leaves < 65536 ? 16 : 64; }
+    int batch_groups() const {
+        return tree_.leaves < 512 ? 1 : tree_.leaves < 4096 ? 4 : tree_.leaves < 65536 ? 16 : 64;
+    }
 
     void propose(const Node* batch, int count, Place* places) {
         const int groups = (count + kLanes - 1) / kLanes;
@@ -86,7 +94,9 @@ private:
     void apply(const Node* batch, int count, const Place* places) {
         std::vector<int> ranked;
         for (int i = 0; i < count; ++i)
-            if (places[i].above != kNone && places[i].above != tree_.parent[batch[i]] && places[i].above != tree_.sibling(batch[i])) ranked.push_back(i);
+            if (places[i].above != kNone && places[i].above != tree_.parent[batch[i]] &&
+                places[i].above != tree_.sibling(batch[i]))
+                ranked.push_back(i);
         std::stable_sort(ranked.begin(), ranked.end(), [&](int a, int b) { return places[a].gain > places[b].gain; });
         for (int i : ranked)
             if (!try_move(batch[i], places[i].above)) ++stale;
@@ -106,7 +116,8 @@ private:
         }
         weights_.focus(tree_, s);
         const double self = weights_.with(s), size = tree_.size[s];
-        const double gain = cost_here(s, top) - (top == u ? tree_.size[u] * (weights_.with(u) - self) : cost_above(s, u, top, self));
+        const double gain =
+            cost_here(s, top) - (top == u ? tree_.size[u] * (weights_.with(u) - self) : cost_above(s, u, top, self));
         const double rounding = kRounding * weights_.magnitude() * size * tree_.size[top] * tree_.size[top];
         if (!(gain > rounding)) return false;
         move(s, u, top, self);
@@ -134,8 +145,8 @@ private:
         Node c = u;
         for (Node a = tree_.parent[u]; a != top; c = a, a = tree_.parent[a])
             sum += size * tree_.cross[a] + (tree_.size[a] + size) * weights_.with(tree_.sibling(c));
-        if (top == tree_.parent[s]) return sum;   // gone without s
-        const Node side = tree_.sibling(c);       // the child of top that holds s
+        if (top == tree_.parent[s]) return sum;  // gone without s
+        const Node side = tree_.sibling(c);      // the child of top that holds s
         return sum + size * (tree_.cross[top] - weights_.with(c)) + tree_.size[top] * (weights_.with(side) - self);
     }
 
@@ -151,7 +162,8 @@ private:
             tree_.cross[top] += (weights_.with(c) - self) - weights_.with(tree_.sibling(c));
         }
         if (top != p)
-            for (Node c = p, a = tree_.parent[p], end = top == u ? tree_.parent[top] : top; a != end; c = a, a = tree_.parent[a]) {
+            for (Node c = p, a = tree_.parent[p], end = top == u ? tree_.parent[top] : top; a != end;
+                 c = a, a = tree_.parent[a]) {
                 tree_.cross[a] -= weights_.with(tree_.sibling(c));
                 tree_.size[a] -= size;
                 weights_.lose(a, s);
@@ -195,7 +207,7 @@ private:
     BinaryTree tree_;
     Weights weights_;
     Limits limits_;
-    double cost_ = 0.0, gained_ = 0.0;   // the objective at the last refresh, and what was gained since
+    double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and what was gained since
     bool stopped_ = false;
     std::vector<Scan<Weights>> scan_;
     std::vector<std::int64_t> mark_;

@@ -18,12 +18,16 @@ struct BinaryTree {
     Node root = kNone;
     std::vector<Node> left, right, parent;
     std::vector<double> size, cross;
-    double least_size = 0.0;   // of the leaves
+    double least_size = 0.0;  // of the leaves
 
     BinaryTree() = default;
     // `l`, `r`: the two children of inner node leaves + i. Sizes of the leaves are given, those of inner nodes filled.
     BinaryTree(Node n, const Node* l, const Node* r, const double* leaf_size)
-        : leaves(n), left(2 * n - 1, kNone), right(2 * n - 1, kNone), parent(2 * n - 1, kNone), size(2 * n - 1, 0.0),
+        : leaves(n),
+          left(2 * n - 1, kNone),
+          right(2 * n - 1, kNone),
+          parent(2 * n - 1, kNone),
+          size(2 * n - 1, 0.0),
           cross(2 * n - 1, 0.0) {
         for (Node i = 0; i + 1 < n; ++i) link(n + i, l[i], r[i]);
         for (Node v = 0; v < 2 * n - 1; ++v)

@@ -28,7 +28,11 @@ class FeatureWeights {
 public:
     // `rows`: one row a leaf.
     FeatureWeights(const BinaryTree& tree, std::size_t width, double scale, double shift, std::vector<double> rows)
-        : width_(width), scale_(scale), shift_(shift), rows_(std::move(rows)), reach_(tree.nodes()),
+        : width_(width),
+          scale_(scale),
+          shift_(shift),
+          rows_(std::move(rows)),
+          reach_(tree.nodes()),
           low_(tree.nodes()) {
         rows_.resize(static_cast<std::size_t>(tree.nodes()) * width_);
         double offset = 0.0, norm = 0.0;
@@ -102,7 +106,7 @@ public:
         add(v, subtree, 1.0);
         widen(v, subtree);
     }
-    void lose(Node v, Node subtree) { add(v, subtree, -1.0); }   // the bounds stay true, if no longer the best
+    void lose(Node v, Node subtree) { add(v, subtree, -1.0); }  // the bounds stay true, if no longer the best
     void join(Node v, Node a, Node b) {
         double* out = row(v);
         const double *x = row(a), *y = row(b);
@@ -148,7 +152,7 @@ private:
     std::size_t width_;
     double scale_, shift_, magnitude_ = 0.0;
     std::vector<double> rows_;
-    std::vector<double> reach_, low_;   // the longest mean z and the smallest mean offset of the leaves below
+    std::vector<double> reach_, low_;  // the longest mean z and the smallest mean offset of the leaves below
     Node focus_ = kNone;
 };
 

@@ -29,9 +29,7 @@ inline void join_rest(Merges& merges, const std::vector<std::int32_t>& roots, co
     struct Part {
         double size;
         std::int32_t name;
-        bool operator<(const Part& other) const {
-            return size != other.size ? size < other.size : name < other.name;
-        }
+        bool operator<(const Part& other) const { return size != other.size ? size < other.size : name < other.name; }
     };
     std::vector<Part> queue;
     queue.reserve(2 * roots.size());

@@ -10,7 +10,7 @@ void offer(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<float> score,
            In1<std::int32_t> column_id, In1<std::int32_t> row_group, In1<std::int32_t> column_group,
            In1<float> row_bias, In1<float> column_bias, bool both, bool unique) {
     const TopK top{keys.data(), locks.data(), keys.shape(1), unique};
-    const ScoreBlock block{score.data(),     score.shape(0),      score.shape(1),    row_id.data(),     column_id.data(),
+    const ScoreBlock block{score.data(),     score.shape(0),      score.shape(1),  row_id.data(),     column_id.data(),
                            row_group.data(), column_group.data(), row_bias.data(), column_bias.data()};
     both ? offer_block<true>(top, block) : offer_block<false>(top, block);
 }

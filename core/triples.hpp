@@ -27,7 +27,8 @@ struct TripleSums {
     }
 };
 
-// --- all triples, one by one ------------------------------------------------------------------------------------------
+// --- all triples, one by one
+// ------------------------------------------------------------------------------------------
 
 // Triples i < j < k with i in a tile of rows; columns go by in chunks that stay in the cache while all j and i pass.
 inline TripleSums triples_of_tile(const double* w, std::int64_t n, std::span<const double> weight, std::int64_t begin,
@@ -72,11 +73,12 @@ inline TripleSums triple_sums(const double* w, std::int64_t n, std::span<const d
     return all;
 }
 
-// --- all triples, 64 at a time ----------------------------------------------------------------------------------------
+// --- all triples, 64 at a time
+// ----------------------------------------------------------------------------------------
 
 // Where no point weighs more than another it is enough to count: going through the pairs from the smallest weight up, a
-// pair (i, j) is the largest of its triple with k when (i, k) and (j, k) came before, and the smallest when neither did.
-// Sets of points as bits make that a count of common bits: n^3 / 128 steps and one sort of the pairs.
+// pair (i, j) is the largest of its triple with k when (i, k) and (j, k) came before, and the smallest when neither
+// did. Sets of points as bits make that a count of common bits: n^3 / 128 steps and one sort of the pairs.
 class CountedTriples {
 public:
     CountedTriples(const double* w, std::int64_t n) : n_(n), pairs_(n * (n - 1) / 2) {
@@ -155,12 +157,14 @@ private:
     std::array<std::int64_t, kBuckets + 1> start_{};
 };
 
-// --- sparse graphs ----------------------------------------------------------------------------------------------------
+// --- sparse graphs
+// ----------------------------------------------------------------------------------------------------
 
-// On a sparse symmetric graph with weights above 0 and 0 elsewhere (columns of a row sorted, no diagonal), exactly: what
-// the three weights of all triples add up to, less all but the largest. In a triple with the edges a <= b <= c that is a
-// + b with three edges, the smaller one with two, nothing with one: the smaller weight of each two edges that meet, less
-// the smallest of each triangle, which that counts once too often.
+// On a sparse symmetric graph with weights above 0 and 0 elsewhere (columns of a row sorted, no diagonal), exactly:
+// what the three weights of all triples add up to, less all but the largest. In a triple with the edges a <= b <= c
+// that is a
+// + b with three edges, the smaller one with two, nothing with one: the smaller weight of each two edges that meet,
+// less the smallest of each triangle, which that counts once too often.
 //   sum of largest  = sum of edges * (M - m_i - m_j)  -  meeting  +  triangles,      sum of smallest = triangles.
 template <typename Index>
 TripleSums graph_triple_sums(std::span<const Index> indptr, std::span<const Index> indices, std::span<const double> w,
