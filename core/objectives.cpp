@@ -1,9 +1,11 @@
-// Bindings of objectives.hpp, leaf_pairs.hpp, triples.hpp and optimal.hpp.
+// Bindings of objectives.hpp and of what computes its sums, of triples.hpp and of optimal.hpp.
 #include "objectives.hpp"
 
 #include "bind.hpp"
+#include "dense_pairs.hpp"
 #include "leaf_pairs.hpp"
 #include "optimal.hpp"
+#include "sparse_pairs.hpp"
 #include "triples.hpp"
 
 namespace ramify {
