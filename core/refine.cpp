@@ -3,6 +3,8 @@
 
 #include "bind.hpp"
 #include "refine_features.hpp"
+#include "refine_graph.hpp"
+#include "refine_matrix.hpp"
 #include "refine_parts.hpp"
 
 namespace ramify {
@@ -15,7 +17,10 @@ BinaryTree make_tree(In1<Node> left, In1<Node> right, In1<double> weight) {
     return BinaryTree(static_cast<Node>(weight.size()), left.data(), right.data(), weight.data());
 }
 
-std::span<const double> span(const In1<double>& a) { return {a.data(), a.size()}; }
+template <typename T>
+std::span<const T> span(const In1<T>& a) {
+    return {a.data(), a.size()};
+}
 
 // The arrays behind the source are kept alive by the Python object that holds this one.
 template <typename Source>
@@ -26,10 +31,10 @@ public:
     // Moves, subtrees looked at, nodes visited.
     std::vector<std::int64_t> pass(Node limit, Node first, double tolerance, int threads, double seconds,
                                    nb::callable report) {
-        Control control(seconds, [&](std::int64_t done) {
+        Control control(seconds, [&](std::int64_t done, std::int64_t total) {
             nb::gil_scoped_acquire gil;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            report(done);
+            report(done, total);
         });
         nb::gil_scoped_release release;
         const auto o = refiner_.pass(limit, first, tolerance, threads, control);
@@ -43,6 +48,7 @@ public:
         return nb::make_tuple(inner(t.left), inner(t.right), inner(t.cross), inner(t.size));
     }
     double objective() const { return refiner_.tree().objective(); }
+    double mean_depth() const { return refiner_.tree().mean_depth(); }
 
 private:
     refine::Refiner<Source> refiner_;
@@ -55,7 +61,8 @@ auto bind_refiner(nb::module_& m, const char* name) {
         .def("run", &R::pass, nb::arg("limit"), nb::arg("first"), nb::arg("tolerance"), nb::arg("threads"),
              nb::arg("seconds"), nb::arg("report"))
         .def("links", &R::links)
-        .def("objective", &R::objective);
+        .def("objective", &R::objective)
+        .def("mean_depth", &R::mean_depth);
 }
 
 template <typename T>
@@ -73,11 +80,43 @@ void bind_features(nb::module_& m, const char* name) {
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
         nb::keep_alive<1, 8>());
 }
+
+template <typename T>
+void bind_graphs(nb::module_& m, const char* name) {
+    using Source = refine::GraphSource<T>;
+    bind_refiner<Source>(m, name).def(
+        "__init__",
+        [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In1<std::int64_t> start,
+           In1<Node> to, In1<T> value, double sign) {
+            nb::gil_scoped_release release;
+            new (self)
+                PyRefiner<Source>(make_tree(left, right, weight),
+                                  Source(refine::Graph<T>{span(start), span(to), value.data(), span(weight), sign}));
+        },
+        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>());
+}
+
+template <typename T>
+void bind_matrices(nb::module_& m, const char* name) {
+    using Source = refine::MatrixSource<T>;
+    bind_refiner<Source>(m, name).def(
+        "__init__",
+        [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In2<T> value, double sign) {
+            nb::gil_scoped_release release;
+            new (self) PyRefiner<Source>(make_tree(left, right, weight),
+                                         Source(refine::Matrix<T>{value.data(), value.shape(0), span(weight), sign}));
+        },
+        nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+}
 }  // namespace
 
 void bind_refine(nb::module_& m) {
     bind_features<float>(m, "RefineFeatures32");
     bind_features<double>(m, "RefineFeatures64");
+    bind_graphs<float>(m, "RefineGraph32");
+    bind_graphs<double>(m, "RefineGraph64");
+    bind_matrices<float>(m, "RefineMatrix32");
+    bind_matrices<double>(m, "RefineMatrix64");
 }
 
 }  // namespace ramify

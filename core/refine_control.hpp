@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <thread>
+#include <utility>
 
 namespace ramify::refine {
 
@@ -13,19 +14,29 @@ namespace ramify::refine {
 // that throws is kept until the threads are back.
 class Control {
 public:
-    // `report` gets the number of subtrees looked at so far; `seconds` below 0: no limit.
-    Control(double seconds, std::function<void(std::int64_t)> report)
+    // Subtrees looked at so far, and those to look at that are known of.
+    using Report = std::function<void(std::int64_t, std::int64_t)>;
+
+    // `seconds` below 0: no limit.
+    Control(double seconds, Report report)
         : start_(Clock::now()), next_(start_ + kEvery), seconds_(seconds), report_(std::move(report)) {}
 
-    // True when the work should end.
+    void expect(std::int64_t subtrees) { total_ += subtrees; }
+    // True when the search should end.
     bool stop(std::int64_t looked_at) {
         done_ += looked_at;
         if (std::this_thread::get_id() == owner_) look_around();
         return stopped_;
     }
-    bool stopped() const { return stopped_; }
-    void rethrow() const {
+    // True when nothing is worth finishing.
+    bool failed() {
+        stop(0);
+        return failed_;
+    }
+    // Called when all threads are back.
+    void finish() {
         if (error_) std::rethrow_exception(error_);
+        report_(done_, total_);
     }
 
 private:
@@ -35,22 +46,22 @@ private:
     void look_around() {
         const auto now = Clock::now();
         if (seconds_ >= 0 && std::chrono::duration<double>(now - start_).count() >= seconds_) stopped_ = true;
-        if (now < next_) return;
+        if (now < next_ || failed_) return;
         next_ = now + kEvery;
         try {
-            report_(done_);
+            report_(done_, total_);
         } catch (...) {
             error_ = std::current_exception();
-            stopped_ = true;
+            stopped_ = failed_ = true;
         }
     }
 
     std::thread::id owner_ = std::this_thread::get_id();
     Clock::time_point start_, next_;
     double seconds_;
-    std::function<void(std::int64_t)> report_;
-    std::atomic<std::int64_t> done_{0};
-    std::atomic<bool> stopped_{false};
+    Report report_;
+    std::atomic<std::int64_t> done_{0}, total_{0};
+    std::atomic<bool> stopped_{false}, failed_{false};
     std::exception_ptr error_;
 };
 

@@ -50,7 +50,7 @@ public:
             }
     }
 
-    FeatureWeights weights(std::int64_t, const Part& part, const BinaryTree& local) const {
+    FeatureWeights weights(const Part& part, const BinaryTree& local, Control&) const {
         std::vector<double> rows;
         rows.reserve(static_cast<std::size_t>(local.nodes()) * width());
         rows.resize(part.members.size() * width());

@@ -82,7 +82,7 @@ struct Outcome {
     std::int64_t moves = 0, scanned = 0, visited = 0;
 };
 
-// `Source` makes the weights of a part: source.cut(tree, parts), then source.weights(part number, part, its tree).
+// `Source` makes the weights of a part: source.cut(tree, parts), then source.weights(part, its tree, control).
 template <typename Source>
 class Refiner {
 public:
@@ -97,11 +97,12 @@ public:
         std::vector<Outcome> outcome(parts.size());
         Team team(threads), alone(1);
         if (parts.size() == 1)
-            refine(0, parts[0], tolerance, team, control, outcome[0]);
+            refine(parts[0], tolerance, team, control, outcome[0]);
         else
             team.run(static_cast<std::int64_t>(parts.size()),
-                     [&](std::int64_t i) { refine(i, parts[i], tolerance, alone, control, outcome[i]); });
-        control.rethrow();
+                     [&](std::int64_t i) { refine(parts[i], tolerance, alone, control, outcome[i]); });
+        control.finish();
+        known_ = true;
         tree_.fill_sizes();
         Outcome sum;
         for (const Outcome& o : outcome) {
@@ -113,17 +114,15 @@ public:
     }
 
 private:
-    void refine(std::int64_t number, const Part& part, double tolerance, Team& team, Control& control,
-                Outcome& outcome) {
+    void refine(const Part& part, double tolerance, Team& team, Control& control, Outcome& outcome) {
+        // At the end of the time there is nothing left to do, once the cross weights of all nodes are known.
+        if (control.failed() || (known_ && control.stop(0))) return;
         const Node n = static_cast<Node>(part.members.size());
         std::vector<double> size(n);
         for (Node i = 0; i < n; ++i) size[i] = tree_.size[part.members[i]];
         BinaryTree local(n, part.left.data(), part.right.data(), size.data());
-        auto weights = source_.weights(number, part, local);
-        Limits limits;
-        limits.tolerance = tolerance;
-        limits.stop = [&control](std::int64_t looked_at) { return control.stop(looked_at); };
-        Search<decltype(weights)> search(std::move(local), std::move(weights), limits, team);
+        auto weights = source_.weights(part, local, control);
+        Search<decltype(weights)> search(std::move(local), std::move(weights), tolerance, team, control);
         if (!control.stop(0)) search.run();
         write_back(part, search.tree());
         outcome = {search.moves, search.scanned, search.visited};
@@ -143,6 +142,7 @@ private:
 
     BinaryTree tree_;
     Source source_;
+    bool known_ = false;  // the cross weights of all nodes are
 };
 
 }  // namespace ramify::refine

@@ -2,31 +2,25 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <vector>
 
+#include "refine_control.hpp"
 #include "refine_scan.hpp"
 #include "refine_weights.hpp"
 #include "team.hpp"
 
 namespace ramify::refine {
 
-struct Limits {
-    double tolerance =
-        1e-9;  // the search ends when a pass over the whole tree gains less than this share of the objective
-    // Asked between batches by the thread that runs the search, with the subtrees looked at since; true ends the
-    // search.
-    std::function<bool(std::int64_t)> stop = [](std::int64_t) { return false; };
-};
-
 template <typename Weights>
 class Search {
 public:
-    Search(BinaryTree tree, Weights weights, Limits limits, Team& team)
+    // The search ends when a sweep gains less than `tolerance`, as a share of the objective.
+    Search(BinaryTree tree, Weights weights, double tolerance, Team& team, Control& control)
         : team_(team),
+          control_(control),
           tree_(std::move(tree)),
           weights_(std::move(weights)),
-          limits_(std::move(limits)),
+          tolerance_(tolerance),
           mark_(tree_.nodes(), 0),
           active_(tree_.nodes(), 1) {
         refresh();
@@ -45,9 +39,9 @@ public:
                 const double start = gained_;
                 sweep();
                 ++sweeps;
-                if (gained_ - start <= limits_.tolerance * std::abs(cost_)) break;
+                if (gained_ - start <= tolerance_ * std::abs(cost_)) break;
             } while (!stopped_);
-            if (gained_ - before <= limits_.tolerance * std::abs(cost_)) return;
+            if (gained_ - before <= tolerance_ * std::abs(cost_)) return;
             refresh();
         }
     }
@@ -57,6 +51,7 @@ public:
         std::vector<Node> list;
         for (Node v : tree_.postorder())
             if (active_[v]) list.push_back(v), active_[v] = 0;
+        control_.expect(std::ssize(list));
         const int groups = batch_groups();
         const std::size_t batch_size = static_cast<std::size_t>(groups) * kLanes;
         scan_.resize(std::max<std::size_t>(scan_.size(), groups));
@@ -69,7 +64,7 @@ public:
                 propose(&*first, count, places.data());
                 apply(&*first, count, places.data());
             }
-            stopped_ = limits_.stop(count);
+            stopped_ = control_.stop(static_cast<std::int64_t>(std::min(batch_size, list.size() - start)));
         }
         for (auto& s : scan_) visited += s.visited, s.visited = 0;
     }
@@ -82,7 +77,6 @@ private:
 
     void propose(const Node* batch, int count, Place* places) {
         const int groups = (count + kLanes - 1) / kLanes;
-        weights_.prepare(tree_);
         team_.run(groups, [&](std::int64_t g) {
             const int start = static_cast<int>(g) * kLanes;
             scan_[g].run(tree_, weights_, batch + start, std::min(kLanes, count - start), places + start);
@@ -154,7 +148,7 @@ private:
         const Node p = tree_.parent[s];
         const double size = tree_.size[s];
         const double above = weights_.with(u) - (top == u ? self : 0.0);
-        wake(s, u, top);
+        wake(s, u);
         if (top != u && top != p) {
             // Where both paths meet, s changes sides: asked before the nodes below have lost it.
             Node c = p;
@@ -181,8 +175,7 @@ private:
     }
 
     // Subtrees next to a change may now have a better place.
-    void wake(Node s, Node u, Node top) {
-        (void)top;
+    void wake(Node s, Node u) {
         const Node p = tree_.parent[s], b = tree_.sibling(s);
         for (Node v : {s, p, b, u}) {
             active_[v] = 1;
@@ -193,10 +186,6 @@ private:
 
     void refresh() {
         weights_.refresh(tree_);
-        for (Node v = tree_.leaves; v < tree_.nodes(); ++v) {
-            weights_.focus(tree_, tree_.left[v]);
-            tree_.cross[v] = weights_.with(tree_.right[v]);
-        }
         cost_ = tree_.objective();
         gained_ = 0.0;
     }
@@ -204,9 +193,10 @@ private:
     static constexpr double kRounding = 1e-13;
 
     Team& team_;
+    Control& control_;
     BinaryTree tree_;
     Weights weights_;
-    Limits limits_;
+    double tolerance_;
     double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and what was gained since
     bool stopped_ = false;
     std::vector<Scan<Weights>> scan_;

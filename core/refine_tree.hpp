@@ -88,11 +88,45 @@ struct BinaryTree {
         return order;
     }
 
+    // Steps from the root down to a leaf, on average.
+    double mean_depth() const {
+        const auto order = postorder();
+        std::vector<Node> depth(nodes(), 0);
+        double sum = 0.0;
+        for (std::size_t i = order.size(); i-- > 0;) {
+            const Node v = order[i];
+            if (v != root) depth[v] = depth[parent[v]] + 1;
+            if (is_leaf(v)) sum += depth[v];
+        }
+        return sum / std::max<Node>(leaves, 1);
+    }
+
     double objective() const {
         double sum = 0.0;
         for (Node v = leaves; v < nodes(); ++v) sum += size[v] * cross[v];
         return sum;
     }
+};
+
+// The leaves from left to right: every node holds a run of them.
+struct LeafOrder {
+    std::vector<Node> leaf, place;   // the leaf at a place, and the place of a leaf
+    std::vector<Node> first, count;  // of a node: where its run begins, and how long it is
+
+    LeafOrder() = default;
+    explicit LeafOrder(const BinaryTree& tree) : place(tree.leaves), first(tree.nodes()), count(tree.nodes(), 1) {
+        leaf.reserve(tree.leaves);
+        for (Node v : tree.postorder()) {
+            if (tree.is_leaf(v)) {
+                first[v] = place[v] = static_cast<Node>(leaf.size());
+                leaf.push_back(v);
+            } else {
+                first[v] = std::min(first[tree.left[v]], first[tree.right[v]]);
+                count[v] = count[tree.left[v]] + count[tree.right[v]];
+            }
+        }
+    }
+    bool holds(Node v, Node x) const { return place[x] >= first[v] && place[x] < first[v] + count[v]; }
 };
 
 }  // namespace ramify::refine

@@ -2,7 +2,8 @@
 //
 // W(A, B) is the sum of w over the pairs of A x B. A source gives W(S, u) for a batch of subtrees S at once (`Batch`,
 // for the way down the tree) and for one S (`focus`, then `with`), and is told when a node gains or loses a subtree.
-// W(S, S) counts every pair twice, with whatever the source takes for w_ii: it is only ever taken off again.
+// `refresh` works out what the source keeps, and the cross weights of the tree, free of what many moves have left
+// behind. W(S, S) counts every pair twice, with whatever the source takes for w_ii: it is only ever taken off again.
 // `Batch::floor` is what makes the search quick: a lower bound of the mean weight both between S and the leaves below u
 // and among those leaves. `magnitude` bounds |w| and the terms it is summed from, to tell a gain from rounding.
 #pragma once
@@ -43,16 +44,16 @@ public:
             norm = std::max(norm, reach_[v]);
         }
         magnitude_ = std::abs(shift_) + 2.0 * offset + std::abs(scale_) * norm * norm;
-        refresh(tree);
     }
 
-    // Sums from the leaves up, free of what additions and subtractions have left behind.
-    void refresh(const BinaryTree& tree) {
+    void refresh(BinaryTree& tree) {
         for (Node v : tree.postorder())
-            if (!tree.is_leaf(v)) join(v, tree.left[v], tree.right[v]);
+            if (!tree.is_leaf(v)) {
+                join(v, tree.left[v], tree.right[v]);
+                tree.cross[v] = between(tree.left[v], tree.right[v]);
+            }
     }
     double magnitude() const { return magnitude_; }
-    void prepare(const BinaryTree&) {}
 
     class Batch {
     public:

@@ -45,9 +45,13 @@ class Progress:
                 done = min(done + steps, total)
                 self._callback(name, done, total)
 
-        if self._callback is not None:
-            self._callback(name, 0, total)
+        self.update(name, 0, total)
         yield advance
+
+    def update(self, name: str, done: int, total: int) -> None:
+        """Say how far a stage is whose total may still grow."""
+        if self._callback is not None:
+            self._callback(name, done, total)
 
 
 @contextmanager

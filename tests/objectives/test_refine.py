@@ -72,9 +72,9 @@ def test_threads_and_repeats_do_not_change_the_tree():
 
 
 def test_large_trees_part_by_part(monkeypatch):
-    from ramify.objectives import _refine
+    from ramify.objectives import _search
 
-    monkeypatch.setattr(_refine, "_WHOLE", 500)
+    monkeypatch.setattr(_search, "_STEPS", 1e5)
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(30, 8))[rng.integers(30, size=3000)] + 0.2 * rng.normal(size=(3000, 8))).astype(np.float32)
     tree = random_tree(3000, 0)

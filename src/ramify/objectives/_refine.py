@@ -8,28 +8,19 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.errors import InvalidInput
-from ramify.features import FeatureMap
 from ramify.objectives._objective import Objective, check_tree, get_objective
-from ramify.objectives._weights import FeatureWeights, PairWeights
+from ramify.objectives._search import Moves
+from ramify.objectives._weights import PairWeights
 from ramify.parallel import resolve_jobs
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_float, check_random_state, is_sparse, optional
+from ramify.validate import check_float, check_random_state, optional
 
 __all__ = ["refine"]
 
-#: Up to this many leaves the tree is searched as a whole; above, part by part.
-_WHOLE = 25_000
-#: Leaves a part; a second size for the topmost part moves all cuts, so that no border stays where it was.
-_PART, _FIRST = 1024, 384
-#: Up to this many points a matrix or a graph is searched, through its Cholesky factor.
-_MATRIX = 4_000
 #: Up to this many points the search also starts from random trees, this many: they cost next to nothing there.
 _FEW, _STARTS = 512, 24
-#: A pass that gains less than this share of the objective is the last.
-_TOLERANCE = 1e-7
 
 
 def refine(
@@ -56,16 +47,17 @@ def refine(
     where :math:`W_a` is the weight that meets in a and b is the child of a that S does not go to. Subtrees that cannot
     hold a better place are left out by a bound. The search ends when a pass over all subtrees gains no more.
 
-    Up to 25 000 leaves the tree is searched as a whole. A larger tree is cut into parts of about a thousand leaves,
-    what hangs below a cut standing as one leaf with the sums of its features; all parts are searched side by side, and
-    the next pass cuts elsewhere. Memory beside X: the sums of features of one part a thread, O(n) links.
+    Vectors are searched as a whole up to 25 000 leaves, graphs up to 100 000 and matrices up to 6000. A larger tree, and
+    one so deep that this would take long, is cut into parts of about a thousand leaves, what hangs below a cut standing
+    as one leaf with the sums of all it holds; all parts are searched side by side, and the next pass cuts elsewhere.
+    Memory beside X: the sums of features, or the edges, of one part a thread, O(n) links.
 
     Parameters
     ----------
     tree : Tree
         From any method; nodes with more than two children are first split at random.
     X : array or CSR of shape (n, d), n × n matrix with ``metric="precomputed"``, or a graph of neighbours
-        Matrices, graphs and metrics without a feature map: up to 4000 points.
+        Pairs without an edge have weight 0. Metrics without a feature map are worked out for all pairs first.
     metric : str, Similarity or callable, optional
         By default cosine for the objectives of similarities, and sqeuclidean for that of distances.
     objective : "dasgupta", "mw" or "ckmm"
@@ -100,12 +92,11 @@ def refine(
     check_tree(tree, weights.n)
     if weights.n < 3:
         return tree
-    features = _features(weights)
     with reporting(progress) as report:
         binary = tree if tree.is_binary else tree.binarize(random_state)
-        search = _best_search(
-            binary, features, weights, goal, budget_seconds, random_state, resolve_jobs(n_jobs), report
-        )
+        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+        moves = Moves.of(weights, -1.0 if goal.kind == "distance" else 1.0, n_jobs, report)
+        search = _best_search(moves, binary, deadline, random_state, resolve_jobs(n_jobs), report)
         height = get_similarity(goal.default_metric if metric is None else metric, kind=goal.kind).height
         better = _tree_of(search, weights, goal, height, tree)
         before = goal.value(weights.pair_sums(tree, n_jobs, report), weights.mass)
@@ -122,88 +113,20 @@ def refine(
     return better
 
 
-def _features(weights: PairWeights) -> FeatureMap:
-    """The weights as an affine inner product; a matrix through its Cholesky factor, since its diagonal is free."""
-    if isinstance(weights, FeatureWeights):
-        return weights.features
-    if weights.n > _MATRIX:
-        raise InvalidInput(
-            f"refine takes a matrix, a graph or a metric without feature map up to {_MATRIX} points, got {weights.n}; "
-            "pass vectors with metric cosine, dot, sqeuclidean or rbf."
-        )
-    matrix = weights.block(np.arange(weights.n))
-    np.fill_diagonal(matrix, 0.0)
-    # A diagonal above the absolute sums of the rows makes any symmetric matrix positive definite.
-    np.fill_diagonal(matrix, np.abs(matrix).sum(axis=1) + np.abs(matrix).max() + 1.0)
-    return FeatureMap(np.linalg.cholesky(matrix), np.zeros(weights.n), scale=1.0, shift=0.0, exact=True)
-
-
 def _best_search(
-    tree: Tree,
-    features: FeatureMap,
-    weights: PairWeights,
-    goal: Objective,
-    budget: float | None,
-    random_state: Any,
-    threads: int,
-    report: Progress,
+    moves: Moves, tree: Tree, deadline: float | None, random_state: Any, threads: int, report: Progress
 ) -> Any:
     """The search from ``tree``; for few points also those from random trees, where that ends lower."""
-    deadline = None if budget is None else time.monotonic() + budget
-    best = _search_of(tree, features, weights, goal)
-    _run(best, weights.n, deadline, threads, report)
-    starts = _STARTS if weights.n <= _FEW else 0
-    for seed in check_random_state(random_state).integers(2**31, size=starts):
+    best = moves.search(tree, deadline, threads, report)
+    n = tree.n_leaves
+    for seed in check_random_state(random_state).integers(2**31, size=_STARTS if n <= _FEW else 0):
         if deadline is not None and time.monotonic() > deadline:
             break
-        other = _search_of(
-            Tree.from_parents(_core.uniform_tree(weights.n, int(seed)), weights.n), features, weights, goal
-        )
-        _run(other, weights.n, deadline, threads, Progress())
+        start = Tree.from_parents(_core.uniform_tree(n, int(seed)), n)
+        other = moves.search(start, deadline, threads, Progress())
         if other.objective() < best.objective():
             best = other
     return best
-
-
-def _search_of(tree: Tree, features: FeatureMap, weights: PairWeights, goal: Objective) -> Any:
-    """The native search, which makes Σ w·|LCA| small: for distances the weights change sign."""
-    n = weights.n
-    sign = -1.0 if goal.maximize and not goal.inner else 1.0
-    children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
-    rows = features.z if is_sparse(features.rows) else features.rows
-    rows = np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)
-    none = np.zeros(0)
-    kind = _core.RefineFeatures32 if rows.dtype == np.float32 else _core.RefineFeatures64
-    return (
-        kind(
-            np.ascontiguousarray(children[0::2]),
-            np.ascontiguousarray(children[1::2]),
-            weights.weight,
-            rows,
-            none if features.centre is None else features.centre,
-            none if features.row_scale is None or is_sparse(features.rows) else features.row_scale,
-            sign * np.ascontiguousarray(features.offset, dtype=np.float64),
-            sign * features.scale,
-            sign * features.shift,
-        )
-        if n > 1
-        else None
-    )
-
-
-def _run(search: Any, n: int, deadline: float | None, threads: int, report: Progress) -> None:
-    whole = n <= _WHOLE
-    passes = [(n, n)] if whole else [(_PART, _PART if i % 2 == 0 else _FIRST) for i in range(20)]
-    with report.stage("refining", len(passes)) as advance:
-        for part, first in passes:
-            left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
-            if left == 0.0:
-                break
-            before = search.objective()
-            moves, *_ = search.run(part, first, _TOLERANCE, threads, left, lambda done: None)
-            advance()
-            if moves == 0 or (not whole and abs(search.objective() - before) <= 1e-4 * abs(before) and before != 0):
-                break
 
 
 def _tree_of(search: Any, weights: PairWeights, goal: Objective, height: Any, origin: Tree) -> Tree:
@@ -214,7 +137,7 @@ def _tree_of(search: Any, weights: PairWeights, goal: Objective, height: Any, or
     inner = np.arange(n, 2 * n - 1)
     parent[left], parent[right] = inner, inner
     sizes = np.concatenate([weights.weight, size])
-    sign = -1.0 if goal.maximize and not goal.inner else 1.0
+    sign = -1.0 if goal.kind == "distance" else 1.0
     heights = np.zeros(2 * n - 1)
     heights[n:] = np.maximum(height(sign * cross / (sizes[left] * sizes[right])), 0.0)
     info = dict(origin.info)

@@ -153,6 +153,23 @@ class BlockWeights(PairWeights):
         with report.stage("pairs", len(blocks)) as advance:
             return sum(map_blocks(work, blocks, n_jobs=n_jobs, advance=advance), PairSums(0.0, 0.0, 0.0))
 
+    def matrix(self, n_jobs: int | None, report: Progress) -> np.ndarray:
+        """All values, of shape (n, n); the diagonal is whatever the metric says."""
+        check_memory(
+            4 * self.n**2,
+            f"Metric {str(self.metric)!r} has no feature map, and the matrix of all pairs of {self.n} points",
+            "pass a graph, ramify.neighbors(X, k, metric), or use a metric with one (cosine, dot, sqeuclidean).",
+        )
+        matrix = np.empty((self.n, self.n), dtype=np.float32)
+
+        def work(rows: slice) -> None:
+            matrix[rows] = self.metric.block_of(self.X, rows, slice(None))
+
+        blocks = row_blocks(self.n, max(1, 2**22 // self.n))
+        with report.stage("matrix", len(blocks)) as advance:
+            list(map_blocks(work, blocks, n_jobs=n_jobs, advance=advance))
+        return matrix
+
     def _in_order(self, order: np.ndarray) -> Any:
         """A function from a slice of places to the values between the leaves there and all leaves from there on."""
         X, metric = self.X[order], self.metric
@@ -174,6 +191,9 @@ class MatrixWeights(BlockWeights):
             off_diagonal = np.where(np.eye(self.n, dtype=bool), 0.0, matrix)
             i, j = np.unravel_index(off_diagonal.argmin(), matrix.shape)
             self._check_positive(off_diagonal, f"the matrix at [{i}, {j}]")
+
+    def matrix(self, n_jobs: int | None, report: Progress) -> np.ndarray:
+        return self.X
 
     def _in_order(self, order: np.ndarray) -> Any:
         matrix = self.X

@@ -1,0 +1,102 @@
+// Weights from a sparse graph: the source of PairWeights for every part of a tree.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "refine_control.hpp"
+#include "refine_pairs.hpp"
+#include "refine_parts.hpp"
+
+namespace ramify::refine {
+
+// A symmetric graph without loops: the edges of leaf i are [start[i], start[i + 1]). A leaf counts `weight` times;
+// `sign` is that of all weights.
+template <typename T>
+struct Graph {
+    std::span<const std::int64_t> start;
+    std::span<const Node> to;
+    const T* value;
+    std::span<const double> weight;
+    double sign;
+};
+
+template <typename T>
+class GraphSource {
+public:
+    explicit GraphSource(const Graph<T>& graph) : graph_(graph) {}
+
+    void cut(const BinaryTree& tree, const std::vector<Part>&) { order_ = LeafOrder(tree); }
+
+    // An edge belongs to the part where its ends meet. The leaves of all members are gone through except those of the
+    // largest, whose pairs the others know: a leaf takes its turn in log2(n) parts at most, for every shape of tree.
+    PairWeights<SparseRows> weights(const Part& part, const BinaryTree& local, Control& control) const {
+        const Node m = static_cast<Node>(part.members.size());
+        std::vector<Node> starts(m);
+        Node largest = 0;
+        for (Node i = 0; i < m; ++i) {
+            starts[i] = order_.first[part.members[i]];
+            if (order_.count[part.members[i]] > order_.count[part.members[largest]]) largest = i;
+        }
+        std::vector<std::int64_t> start(m + 1, 0);
+        std::vector<SparseRows::Pair> pairs, of_largest;
+        SparseRow row(m);
+        for (Node i = 0; i < m; ++i) {
+            if (i == largest)
+                row.hole = std::ssize(pairs);
+            else if (!control.failed())
+                add_member(part, i, starts, row);
+            for (Node j : row.touched) {
+                pairs.push_back({j, row.value[j]});
+                if (j == largest) of_largest.push_back({i, row.value[j]});
+            }
+            row.clear();
+            start[i + 1] = std::ssize(pairs);
+        }
+        pairs.insert(pairs.begin() + row.hole, of_largest.begin(), of_largest.end());
+        for (Node i = largest; i < m; ++i) start[i + 1] += std::ssize(of_largest);
+        return PairWeights<SparseRows>(local, SparseRows(std::move(start), std::move(pairs)));
+    }
+
+private:
+    struct SparseRow {
+        explicit SparseRow(Node n) : value(n, 0.0), seen(n, 0) {}
+        std::vector<double> value;
+        std::vector<char> seen;
+        std::vector<Node> touched;
+        std::ptrdiff_t hole = 0;  // where the row of the largest member goes
+        void add(Node j, double w) {
+            if (!seen[j]) {
+                seen[j] = 1;
+                touched.push_back(j);
+            }
+            value[j] += w;
+        }
+        void clear() {
+            for (Node j : touched) value[j] = 0.0, seen[j] = 0;
+            touched.clear();
+        }
+    };
+
+    void add_member(const Part& part, Node i, const std::vector<Node>& starts, SparseRow& row) const {
+        const Node root = part.root(), v = part.members[i];
+        for (Node p = order_.first[v]; p < order_.first[v] + order_.count[v]; ++p) {
+            const Node a = order_.leaf[p];
+            const double own = graph_.sign * graph_.weight[a];
+            for (std::int64_t e = graph_.start[a]; e < graph_.start[a + 1]; ++e) {
+                const Node b = graph_.to[e];
+                if (!order_.holds(root, b) || order_.holds(v, b)) continue;
+                const auto after = std::upper_bound(starts.begin(), starts.end(), order_.place[b]);
+                row.add(static_cast<Node>(after - starts.begin()) - 1,
+                        own * graph_.weight[b] * static_cast<double>(graph_.value[e]));
+            }
+        }
+    }
+
+    Graph<T> graph_;
+    LeafOrder order_;
+};
+
+}  // namespace ramify::refine

@@ -1,0 +1,121 @@
+"""The native search behind `refine`: what it is given for every kind of weights, and how long it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.objectives._weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
+from ramify.progress import Progress
+from ramify.tree import Tree
+from ramify.validate import is_sparse
+
+__all__ = ["Moves"]
+
+#: Leaves a part; a second size for the topmost part moves all cuts, so that no border stays where it was.
+_PART, _FIRST = 1024, 384
+#: A tree is searched as a whole while the rows of all its subtrees, added up leaf by leaf, take fewer steps than this.
+_STEPS = 4e9
+#: A sweep that gains less than this share of the objective is the last; and, by parts, a pass.
+_TOLERANCE, _PASS_TOLERANCE = 1e-7, 1e-4
+_PASSES = 20
+
+
+@dataclass
+class Moves:
+    """Makes searches that move subtrees until Σ w·|LCA| is small; for distances the weights change sign.
+
+    Attributes
+    ----------
+    weight : array of shape (n,)
+        Leaves that each row stands for.
+    start : callable
+        From the children of all inner nodes to a native search.
+    whole : int
+        Up to this many leaves a tree is searched as a whole; above, part by part.
+    row : float
+        Steps it takes to add up one leaf.
+    """
+
+    weight: np.ndarray
+    start: Callable[[np.ndarray, np.ndarray], Any]
+    whole: int
+    row: float
+
+    @classmethod
+    def of(cls, weights: PairWeights, sign: float, n_jobs: int | None, report: Progress) -> Moves:
+        if isinstance(weights, FeatureWeights):
+            return _by_features(weights, sign)
+        if isinstance(weights, GraphWeights):
+            return _by_graph(weights, sign)
+        assert isinstance(weights, BlockWeights)
+        return _by_matrix(weights, sign, n_jobs, report)
+
+    def search(self, tree: Tree, deadline: float | None, threads: int, report: Progress) -> Any:
+        """A native search that has run, from the binary ``tree``."""
+        children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
+        search = self.start(np.ascontiguousarray(children[0::2]), np.ascontiguousarray(children[1::2]))
+        n, seen = tree.n_leaves, (0, 0)
+        for number in range(_PASSES):
+            left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
+            if left == 0.0 and number > 0:
+                break
+            whole = n <= self.whole and n * search.mean_depth() * self.row <= _STEPS
+            part, first = (n, n) if whole else (_PART, _PART if number % 2 == 0 else _FIRST)
+            latest = seen
+
+            def show(done: int, total: int, before: tuple[int, int] = seen) -> None:
+                nonlocal latest
+                latest = (before[0] + done, before[1] + total)
+                report.update("refining", *latest)
+
+            before = search.objective()
+            moves, *_ = search.run(part, first, _TOLERANCE, threads, left, show)
+            seen = latest
+            gained = abs(search.objective() - before)
+            if moves == 0 or whole or (number > 0 and gained <= _PASS_TOLERANCE * abs(before)):
+                break
+        return search
+
+
+def _by_features(weights: FeatureWeights, sign: float) -> Moves:
+    features = weights.features
+    rows = features.z if is_sparse(features.rows) else features.rows
+    rows = np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)
+    kind = _core.RefineFeatures32 if rows.dtype == np.float32 else _core.RefineFeatures64
+    none = np.zeros(0)
+    arrays = (
+        weights.weight,
+        rows,
+        none if features.centre is None else features.centre,
+        none if features.row_scale is None or is_sparse(features.rows) else features.row_scale,
+        sign * np.ascontiguousarray(features.offset, dtype=np.float64),
+        sign * features.scale,
+        sign * features.shift,
+    )
+    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays), whole=25_000, row=rows.shape[1])
+
+
+def _by_graph(weights: GraphWeights, sign: float) -> Moves:
+    graph = weights.graph
+    kind = _core.RefineGraph32 if graph.dtype == np.float32 else _core.RefineGraph64
+    arrays = (weights.weight, graph.indptr.astype(np.int64), graph.indices.astype(np.int32, copy=False), graph.data)
+    row = graph.nnz / max(1, weights.n)
+    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays, sign), whole=100_000, row=row)
+
+
+def _by_matrix(weights: BlockWeights, sign: float, n_jobs: int | None, report: Progress) -> Moves:
+    matrix = np.ascontiguousarray(weights.matrix(n_jobs, report))
+    kind = _core.RefineMatrix32 if matrix.dtype == np.float32 else _core.RefineMatrix64
+    # As a whole the search keeps its own copy in float64.
+    return Moves(
+        weights.weight,
+        lambda left, right: kind(left, right, weights.weight, matrix, sign),
+        whole=6_000,
+        row=weights.n / 8,  # vectors of rows add up quickly
+    )
