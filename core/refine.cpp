@@ -1,5 +1,5 @@
 // Bindings of the local search on trees.
-#include <nanobind/stl/vector.h>
+#include <nanobind/stl/pair.h>
 
 #include "bind.hpp"
 #include "refine_features.hpp"
@@ -28,9 +28,9 @@ class PyRefiner {
 public:
     PyRefiner(BinaryTree tree, Source source) : refiner_(std::move(tree), std::move(source)) {}
 
-    // Moves, subtrees looked at, nodes visited.
-    std::vector<std::int64_t> pass(Node limit, Node first, double tolerance, int threads, double seconds,
-                                   nb::callable report) {
+    // The number of moves, and what they gained.
+    std::pair<std::int64_t, double> pass(Node limit, Node first, double tolerance, int threads, double seconds,
+                                         nb::callable report) {
         Control control(seconds, [&](std::int64_t done, std::int64_t total) {
             nb::gil_scoped_acquire gil;
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -38,7 +38,7 @@ public:
         });
         nb::gil_scoped_release release;
         const auto o = refiner_.pass(limit, first, tolerance, threads, control);
-        return {o.moves, o.scanned, o.visited};
+        return {o.moves, o.gained};
     }
     nb::tuple links() const {
         const BinaryTree& t = refiner_.tree();

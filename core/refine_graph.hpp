@@ -41,46 +41,31 @@ public:
             if (order_.count[part.members[i]] > order_.count[part.members[largest]]) largest = i;
         }
         std::vector<std::int64_t> start(m + 1, 0);
-        std::vector<SparseRows::Pair> pairs, of_largest;
-        SparseRow row(m);
+        std::vector<Node> to;
+        std::vector<double> weight;
+        // The row of the largest comes last, and is put in its place at the end.
+        std::vector<Node> to_largest;
+        std::vector<double> weight_largest;
+        SparseSum row;
+        row.resize(m);
         for (Node i = 0; i < m; ++i) {
-            if (i == largest)
-                row.hole = std::ssize(pairs);
-            else if (!control.failed())
-                add_member(part, i, starts, row);
+            if (i != largest && !control.failed()) add_member(part, i, starts, row);
             for (Node j : row.touched) {
-                pairs.push_back({j, row.value[j]});
-                if (j == largest) of_largest.push_back({i, row.value[j]});
+                to.push_back(j);
+                weight.push_back(row.value[j]);
+                if (j == largest) to_largest.push_back(i), weight_largest.push_back(row.value[j]);
             }
             row.clear();
-            start[i + 1] = std::ssize(pairs);
+            start[i + 1] = std::ssize(to);
         }
-        pairs.insert(pairs.begin() + row.hole, of_largest.begin(), of_largest.end());
-        for (Node i = largest; i < m; ++i) start[i + 1] += std::ssize(of_largest);
-        return PairWeights<SparseRows>(local, SparseRows(std::move(start), std::move(pairs)));
+        to.insert(to.begin() + start[largest], to_largest.begin(), to_largest.end());
+        weight.insert(weight.begin() + start[largest], weight_largest.begin(), weight_largest.end());
+        for (Node i = largest; i < m; ++i) start[i + 1] += std::ssize(to_largest);
+        return PairWeights<SparseRows>(local, SparseRows(std::move(start), std::move(to), std::move(weight)));
     }
 
 private:
-    struct SparseRow {
-        explicit SparseRow(Node n) : value(n, 0.0), seen(n, 0) {}
-        std::vector<double> value;
-        std::vector<char> seen;
-        std::vector<Node> touched;
-        std::ptrdiff_t hole = 0;  // where the row of the largest member goes
-        void add(Node j, double w) {
-            if (!seen[j]) {
-                seen[j] = 1;
-                touched.push_back(j);
-            }
-            value[j] += w;
-        }
-        void clear() {
-            for (Node j : touched) value[j] = 0.0, seen[j] = 0;
-            touched.clear();
-        }
-    };
-
-    void add_member(const Part& part, Node i, const std::vector<Node>& starts, SparseRow& row) const {
+    void add_member(const Part& part, Node i, const std::vector<Node>& starts, SparseSum& row) const {
         const Node root = part.root(), v = part.members[i];
         for (Node p = order_.first[v]; p < order_.first[v] + order_.count[v]; ++p) {
             const Node a = order_.leaf[p];

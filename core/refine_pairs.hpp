@@ -34,7 +34,7 @@ public:
     struct Sum {
         std::vector<Node> touched;
         std::vector<double> value;
-        void add(const DenseRows& rows, Node leaf) {
+        void add_row(const DenseRows& rows, Node leaf) {
             if (touched.empty()) {
                 value.assign(rows.n_, 0.0);
                 for (Node j = 0; j < rows.n_; ++j) touched.push_back(j);
@@ -51,49 +51,54 @@ private:
     std::vector<double> weight_;
 };
 
-class SparseRows {
-public:
-    struct Pair {
-        Node to;
-        double weight;
-    };
-    // Pairs of leaf i: pairs[start[i]..start[i + 1]).
-    SparseRows(std::vector<std::int64_t> start, std::vector<Pair> pairs)
-        : start_(std::move(start)), pairs_(std::move(pairs)) {}
+struct SparseSum {
+    std::vector<Node> touched;
+    std::vector<double> value;
 
-    Node size() const { return static_cast<Node>(start_.size()) - 1; }
-    bool complete() const { return std::ssize(pairs_) == static_cast<std::int64_t>(size()) * (size() - 1); }
-    template <typename F>
-    void each(Node leaf, F&& use) const {
-        for (std::int64_t e = start_[leaf]; e < start_[leaf + 1]; ++e) use(pairs_[e].to, pairs_[e].weight);
+    void resize(Node n) {
+        value.resize(n, 0.0);
+        seen_.resize(n, 0);
+    }
+    void add(Node j, double w) {
+        if (!seen_[j]) {
+            seen_[j] = 1;
+            touched.push_back(j);
+        }
+        value[j] += w;
+    }
+    void clear() {
+        for (Node j : touched) value[j] = 0.0, seen_[j] = 0;
+        touched.clear();
     }
 
-    struct Sum {
-        std::vector<Node> touched;
-        std::vector<double> value;
-        void add(const SparseRows& rows, Node leaf) {
-            seen_.resize(rows.size(), 0);
-            value.resize(rows.size(), 0.0);
-            rows.each(leaf, [&](Node j, double w) {
-                if (!seen_[j]) {
-                    seen_[j] = 1;
-                    touched.push_back(j);
-                }
-                value[j] += w;
-            });
-        }
-        void clear() {
-            for (Node j : touched) seen_[j] = 0, value[j] = 0.0;
-            touched.clear();
-        }
+private:
+    std::vector<char> seen_;
+};
 
-    private:
-        std::vector<char> seen_;
+class SparseRows {
+public:
+    // Pairs of leaf i: those in [start[i], start[i + 1]).
+    SparseRows(std::vector<std::int64_t> start, std::vector<Node> to, std::vector<double> weight)
+        : start_(std::move(start)), to_(std::move(to)), weight_(std::move(weight)) {}
+
+    Node size() const { return static_cast<Node>(start_.size()) - 1; }
+    bool complete() const { return std::ssize(to_) == static_cast<std::int64_t>(size()) * (size() - 1); }
+    template <typename F>
+    void each(Node leaf, F&& use) const {
+        for (std::int64_t e = start_[leaf]; e < start_[leaf + 1]; ++e) use(to_[e], weight_[e]);
+    }
+
+    struct Sum : SparseSum {
+        void add_row(const SparseRows& rows, Node leaf) {
+            resize(rows.size());
+            rows.each(leaf, [this](Node j, double w) { add(j, w); });
+        }
     };
 
 private:
     std::vector<std::int64_t> start_;
-    std::vector<Pair> pairs_;
+    std::vector<Node> to_;
+    std::vector<double> weight_;
 };
 
 // Values put on some leaves, and their sums over all nodes above these.
@@ -238,7 +243,7 @@ private:
             const Node v = stack.back();
             stack.pop_back();
             if (tree.is_leaf(v)) {
-                sum.add(rows_, v);
+                sum.add_row(rows_, v);
             } else {
                 stack.push_back(tree.left[v]);
                 stack.push_back(tree.right[v]);

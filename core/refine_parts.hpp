@@ -78,10 +78,6 @@ inline std::vector<Part> cut(const BinaryTree& tree, Node limit, Node first_limi
     return parts;
 }
 
-struct Outcome {
-    std::int64_t moves = 0, scanned = 0, visited = 0;
-};
-
 // `Source` makes the weights of a part: source.cut(tree, parts), then source.weights(part, its tree, control).
 template <typename Source>
 class Refiner {
@@ -100,15 +96,14 @@ public:
             refine(parts[0], tolerance, team, control, outcome[0]);
         else
             team.run(static_cast<std::int64_t>(parts.size()),
-                     [&](std::int64_t i) { refine(parts[i], tolerance, alone, control, outcome[i]); });
+                     [&](std::int64_t i, int) { refine(parts[i], tolerance, alone, control, outcome[i]); });
         control.finish();
         known_ = true;
         tree_.fill_sizes();
         Outcome sum;
         for (const Outcome& o : outcome) {
             sum.moves += o.moves;
-            sum.scanned += o.scanned;
-            sum.visited += o.visited;
+            sum.gained += o.gained;
         }
         return sum;
     }
@@ -125,7 +120,7 @@ private:
         Search<decltype(weights)> search(std::move(local), std::move(weights), tolerance, team, control);
         if (!control.stop(0)) search.run();
         write_back(part, search.tree());
-        outcome = {search.moves, search.scanned, search.visited};
+        outcome = search.outcome;
     }
 
     // Inner nodes keep their names in the whole tree; the root must, as the part above knows it by that.

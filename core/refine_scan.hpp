@@ -36,8 +36,6 @@ public:
             for (Node a = tree.parent[s]; a != kNone && above_[a] != 0; a = tree.parent[a]) above_[a] = 0;
     }
 
-    std::int64_t visited = 0;
-
 private:
     struct Frame {
         Node node;
@@ -81,7 +79,6 @@ private:
 
     // Considers the place above the node; pushes the children that are worth it.
     void visit(const BinaryTree& tree, const Frame& f) {
-        ++visited;
         const Node a = f.node;
         const std::uint16_t on_path = above_[a];
         Lanes factor;

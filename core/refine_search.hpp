@@ -11,6 +11,11 @@
 
 namespace ramify::refine {
 
+struct Outcome {
+    std::int64_t moves = 0;
+    double gained = 0.0;  // the sum of what each move was said to gain
+};
+
 template <typename Weights>
 class Search {
 public:
@@ -21,14 +26,14 @@ public:
           tree_(std::move(tree)),
           weights_(std::move(weights)),
           tolerance_(tolerance),
+          scan_(team.threads()),
           mark_(tree_.nodes(), 0),
           active_(tree_.nodes(), 1) {
         refresh();
     }
 
     const BinaryTree& tree() const { return tree_; }
-    std::int64_t moves = 0, scanned = 0;
-    std::int64_t sweeps = 0, visited = 0, stale = 0;
+    Outcome outcome;
 
     // Every subtree is offered a new place; then, until they come to rest, those that something changed around.
     void run() {
@@ -38,7 +43,6 @@ public:
             do {
                 const double start = gained_;
                 sweep();
-                ++sweeps;
                 if (gained_ - start <= tolerance_ * std::abs(cost_)) break;
             } while (!stopped_);
             if (gained_ - before <= tolerance_ * std::abs(cost_)) return;
@@ -54,7 +58,6 @@ public:
         control_.expect(std::ssize(list));
         const int groups = batch_groups();
         const std::size_t batch_size = static_cast<std::size_t>(groups) * kLanes;
-        scan_.resize(std::max<std::size_t>(scan_.size(), groups));
         std::vector<Place> places(batch_size);
         for (std::size_t start = 0; start < list.size() && !stopped_; start += batch_size) {
             const auto first = list.begin() + start;
@@ -66,7 +69,6 @@ public:
             }
             stopped_ = control_.stop(static_cast<std::int64_t>(std::min(batch_size, list.size() - start)));
         }
-        for (auto& s : scan_) visited += s.visited, s.visited = 0;
     }
 
 private:
@@ -77,11 +79,10 @@ private:
 
     void propose(const Node* batch, int count, Place* places) {
         const int groups = (count + kLanes - 1) / kLanes;
-        team_.run(groups, [&](std::int64_t g) {
+        team_.run(groups, [&](std::int64_t g, int thread) {
             const int start = static_cast<int>(g) * kLanes;
-            scan_[g].run(tree_, weights_, batch + start, std::min(kLanes, count - start), places + start);
+            scan_[thread].run(tree_, weights_, batch + start, std::min(kLanes, count - start), places + start);
         });
-        scanned += count;
     }
 
     // The best first. The first move makes the others' figures old: each is weighed again.
@@ -92,20 +93,19 @@ private:
                 places[i].above != tree_.sibling(batch[i]))
                 ranked.push_back(i);
         std::stable_sort(ranked.begin(), ranked.end(), [&](int a, int b) { return places[a].gain > places[b].gain; });
-        for (int i : ranked)
-            if (!try_move(batch[i], places[i].above)) ++stale;
+        for (int i : ranked) try_move(batch[i], places[i].above);
     }
 
     // Moves s above u if that is possible and gains.
-    bool try_move(Node s, Node u) {
+    void try_move(Node s, Node u) {
         const Node p = tree_.parent[s];
-        if (p == kNone || u == p || u == s || u == tree_.sibling(s)) return false;
+        if (p == kNone || u == p || u == s || u == tree_.sibling(s)) return;
         // top: the lowest node above s that also holds u. Nothing changes above it.
         ++stamp_;
         for (Node a = p; a != kNone; a = tree_.parent[a]) mark_[a] = stamp_;
         Node top = u;
         while (mark_[top] != stamp_) {
-            if (top == s) return false;
+            if (top == s) return;
             top = tree_.parent[top];
         }
         weights_.focus(tree_, s);
@@ -113,11 +113,11 @@ private:
         const double gain =
             cost_here(s, top) - (top == u ? tree_.size[u] * (weights_.with(u) - self) : cost_above(s, u, top, self));
         const double rounding = kRounding * weights_.magnitude() * size * tree_.size[top] * tree_.size[top];
-        if (!(gain > rounding)) return false;
+        if (!(gain > rounding)) return;
         move(s, u, top, self);
         gained_ += gain;
-        ++moves;
-        return true;
+        outcome.gained += gain;
+        ++outcome.moves;
     }
 
     // The part of I that changes, for s where it is: from its sibling up to and including top.
@@ -199,7 +199,7 @@ private:
     double tolerance_;
     double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and what was gained since
     bool stopped_ = false;
-    std::vector<Scan<Weights>> scan_;
+    std::vector<Scan<Weights>> scan_;  // one a thread
     std::vector<std::int64_t> mark_;
     std::int64_t stamp_ = 0;
     std::vector<char> active_;

@@ -74,11 +74,9 @@ class Moves:
                 latest = (before[0] + done, before[1] + total)
                 report.update("refining", *latest)
 
-            before = search.objective()
-            moves, *_ = search.run(part, first, _TOLERANCE, threads, left, show)
+            moves, gained = search.run(part, first, _TOLERANCE, threads, left, show)
             seen = latest
-            gained = abs(search.objective() - before)
-            if moves == 0 or whole or (number > 0 and gained <= _PASS_TOLERANCE * abs(before)):
+            if moves == 0 or whole or (gained <= _PASS_TOLERANCE * abs(search.objective())):
                 break
         return search
 
@@ -106,7 +104,7 @@ def _by_graph(weights: GraphWeights, sign: float) -> Moves:
     kind = _core.RefineGraph32 if graph.dtype == np.float32 else _core.RefineGraph64
     arrays = (weights.weight, graph.indptr.astype(np.int64), graph.indices.astype(np.int32, copy=False), graph.data)
     row = graph.nnz / max(1, weights.n)
-    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays, sign), whole=100_000, row=row)
+    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays, sign), whole=2**31, row=row)
 
 
 def _by_matrix(weights: BlockWeights, sign: float, n_jobs: int | None, report: Progress) -> Moves:
