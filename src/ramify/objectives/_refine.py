@@ -47,10 +47,10 @@ def refine(
     where :math:`W_a` is the weight that meets in a and b is the child of a that S does not go to. Subtrees that cannot
     hold a better place are left out by a bound. The search ends when a pass over all subtrees gains no more.
 
-    Vectors are searched as a whole up to 25 000 leaves, graphs up to 100 000 and matrices up to 6000. A larger tree, and
-    one so deep that this would take long, is cut into parts of about a thousand leaves, what hangs below a cut standing
-    as one leaf with the sums of all it holds; all parts are searched side by side, and the next pass cuts elsewhere.
-    Memory beside X: the sums of features, or the edges, of one part a thread, O(n) links.
+    The tree is searched as a whole on a graph, on vectors up to 25 000 and on a matrix up to 6000 leaves. A larger
+    tree, and one so deep that this would take long, is cut into parts of about a thousand leaves, what hangs below a
+    cut standing as one leaf with the sums of all it holds; all parts are searched side by side, and the next pass cuts
+    elsewhere. Memory beside X: O(n) links, the sums of features of one part a thread, one and a half times the graph.
 
     Parameters
     ----------

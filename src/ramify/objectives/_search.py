@@ -13,14 +13,16 @@ from ramify import _core
 from ramify.objectives._weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import is_sparse
+from ramify.validate import available_memory, is_sparse
 
 __all__ = ["Moves"]
 
+#: Up to this many leaves the tree is searched as a whole, on vectors and on a matrix; on a graph always.
+_VECTORS, _MATRIX = 25_000, 6_000
+#: Unless it is so deep that the subtrees, added up leaf by leaf, would take more steps than this.
+_STEPS = 4e9
 #: Leaves a part; a second size for the topmost part moves all cuts, so that no border stays where it was.
 _PART, _FIRST = 1024, 384
-#: A tree is searched as a whole while the rows of all its subtrees, added up leaf by leaf, take fewer steps than this.
-_STEPS = 4e9
 #: A sweep that gains less than this share of the objective is the last; and, by parts, a pass.
 _TOLERANCE, _PASS_TOLERANCE = 1e-7, 1e-4
 _PASSES = 20
@@ -96,7 +98,7 @@ def _by_features(weights: FeatureWeights, sign: float) -> Moves:
         sign * features.scale,
         sign * features.shift,
     )
-    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays), whole=25_000, row=rows.shape[1])
+    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays), whole=_VECTORS, row=rows.shape[1])
 
 
 def _by_graph(weights: GraphWeights, sign: float) -> Moves:
@@ -104,16 +106,16 @@ def _by_graph(weights: GraphWeights, sign: float) -> Moves:
     kind = _core.RefineGraph32 if graph.dtype == np.float32 else _core.RefineGraph64
     arrays = (weights.weight, graph.indptr.astype(np.int64), graph.indices.astype(np.int32, copy=False), graph.data)
     row = graph.nnz / max(1, weights.n)
-    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays, sign), whole=2**31, row=row)
+    return Moves(weights.weight, lambda left, right: kind(left, right, *arrays, sign), whole=weights.n, row=row)
 
 
 def _by_matrix(weights: BlockWeights, sign: float, n_jobs: int | None, report: Progress) -> Moves:
     matrix = np.ascontiguousarray(weights.matrix(n_jobs, report))
     kind = _core.RefineMatrix32 if matrix.dtype == np.float32 else _core.RefineMatrix64
-    # As a whole the search keeps its own copy in float64.
-    return Moves(
-        weights.weight,
-        lambda left, right: kind(left, right, weights.weight, matrix, sign),
-        whole=6_000,
-        row=weights.n / 8,  # vectors of rows add up quickly
-    )
+
+    def start(left: np.ndarray, right: np.ndarray) -> Any:
+        return kind(left, right, weights.weight, matrix, sign)
+
+    # As a whole the search keeps a row in float64 for every node.
+    fits = 16 * weights.n**2 <= available_memory() // 2
+    return Moves(weights.weight, start, whole=_MATRIX if fits else 0, row=1.0)

@@ -1,0 +1,183 @@
+"""Refinement through feature maps, on matrices, on graphs and with functions: the same moves, with exact gains."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ramify
+from ramify import Tree, objectives, similarity
+from ramify.errors import InvalidInput, NotEnoughMemory
+from ramify.objectives import _search
+from ramify.objectives._objective import get_objective
+from ramify.progress import Progress
+
+SIGN = {"dasgupta": 1.0, "mw": 1.0, "ckmm": -1.0}
+SOURCES = ["features", "matrix", "graph"]
+
+
+def random_tree(n, seed):
+    return ramify.fit(np.zeros((n, 1)), method="random", random_state=seed)
+
+
+def path(n):
+    inner = np.arange(n, 2 * n - 1)
+    return Tree(np.concatenate([[n], inner, inner[1:], [-1]]))
+
+
+def sample(source, objective, n, rng, density=0.4):
+    """Data of a kind, and its metric."""
+    if source == "features":
+        return rng.normal(size=(n, 3)), "sqeuclidean" if objective == "ckmm" else "cosine"
+    W = np.triu(rng.random((n, n)), 1)
+    if source == "graph":
+        W *= rng.random((n, n)) < density
+    W = W + W.T
+    return (sp.csr_array(W) if source == "graph" else W), "precomputed"
+
+
+def tree_of(search, n):
+    left, right, *_ = search.links()
+    parent = np.full(2 * n - 1, -1)
+    parent[left] = parent[right] = np.arange(n, 2 * n - 1)
+    return Tree.from_parents(parent, n)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("objective", ["dasgupta", "ckmm"])
+def test_every_gain_is_the_change_of_the_objective(source, objective):
+    """Two passes over 120 random trees, whole and in parts: what the moves claim is what the definition says."""
+    value, goal = getattr(objectives, objective), get_objective(objective)
+    most = 0
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(3, 40))
+        X, metric = sample(source, objective, n, rng)
+        weight = rng.integers(1, 4, size=n).astype(float) if seed % 3 == 0 else None
+        weights = goal.weights(X, metric, sample_weight=weight)
+        moves = _search.Moves.of(weights, SIGN[objective], 1, Progress())
+        tree = path(n) if seed % 5 == 0 else random_tree(n, seed)
+        children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
+        search = moves.start(children[0::2].copy(), children[1::2].copy())
+        known = SIGN[objective] * value(tree, X, metric, sample_weight=weight)
+        for part, first in [(n, n), (n, n)] if seed % 2 else [(6, 6), (6, 4)]:
+            count, gained = search.run(part, first, 0.0, 1, -1.0, lambda done, total: None)
+            known -= gained
+            exact = SIGN[objective] * value(tree_of(search, n), X, metric, sample_weight=weight)
+            assert known == pytest.approx(exact, rel=1e-10) and search.objective() == pytest.approx(exact, rel=1e-10)
+            most = max(most, count)
+    assert most > 20
+
+
+@settings(max_examples=60)
+@given(
+    n=st.integers(1, 40),
+    seed=st.integers(0, 10**6),
+    objective=st.sampled_from(sorted(SIGN)),
+    source=st.sampled_from(["matrix", "graph"]),
+    density=st.floats(0.0, 1.0),
+)
+def test_never_worse_and_as_good_as_it_says(n, seed, objective, source, density):
+    X, metric = sample(source, objective, n, np.random.default_rng(seed), density)
+    tree, value = random_tree(n, seed), getattr(objectives, objective)
+    better = ramify.refine(tree, X, metric, objective)
+    before, after = value(tree, X, metric), value(better, X, metric)
+    assert better.n_leaves == n and better.is_monotone
+    assert after <= before * (1 + 1e-9) if objective == "dasgupta" else after >= before * (1 - 1e-9)
+    assert better.info.get("refine", {"after": after})["after"] == pytest.approx(after, rel=1e-9)
+
+
+@pytest.mark.parametrize("source", ["matrix", "graph"])
+@pytest.mark.parametrize("objective", sorted(SIGN))
+def test_reaches_the_optimum_of_few_points(source, objective):
+    hits, trials, value = 0, 100, getattr(objectives, objective)
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        X, metric = sample(source, objective, int(rng.integers(4, 10)), rng)
+        best = value(objectives.optimal_tree(X, objective, metric), X, metric)
+        reached = value(ramify.refine(random_tree(X.shape[0], seed), X, metric, objective), X, metric)
+        hits += abs(reached - best) <= 1e-9 * abs(best)
+    assert hits >= 0.9 * trials, hits
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(30, 8))[rng.integers(30, size=1200)] + 0.3 * rng.normal(size=(1200, 8))).astype(np.float32)
+
+
+@pytest.mark.parametrize("steps", [4e9, 1e4])
+@pytest.mark.parametrize("source", ["matrix", "graph"])
+def test_threads_and_repeats_do_not_change_the_tree(grouped, source, steps, monkeypatch):
+    monkeypatch.setattr(_search, "_STEPS", steps)  # few: part by part
+    X = similarity.cosine(grouped) if source == "matrix" else ramify.neighbors(grouped, 10, metric="cosine")
+    tree = ramify.fit(grouped, method="random-cut", random_state=0)
+    trees = [ramify.refine(tree, X, "precomputed", n_jobs=jobs) for jobs in (1, 2, 2)]
+    assert trees[0] == trees[1] == trees[2] != tree
+
+
+def test_a_path_is_as_good_a_start_on_a_graph(grouped):
+    graph = ramify.neighbors(grouped, 10, metric="cosine").connect(grouped)
+    cost = [objectives.dasgupta(ramify.refine(t, graph), graph) for t in (path(1200), random_tree(1200, 0))]
+    good = objectives.dasgupta(ramify.fit(graph, method="hac"), graph)
+    assert max(cost) < good and max(cost) < 1.05 * min(cost)
+
+
+def test_a_matrix_and_its_vectors_agree(grouped):
+    X = grouped[:600]
+    tree = random_tree(600, 1)
+    for objective, metric in [("mw", "cosine"), ("ckmm", "sqeuclidean")]:
+        value = getattr(objectives, objective)
+        W = similarity.get_similarity(metric)(X)
+        by = [ramify.refine(tree, W, "precomputed", objective), ramify.refine(tree, X, metric, objective)]
+        assert value(by[0], X, metric) == pytest.approx(value(by[1], X, metric), rel=1e-3)
+
+
+def test_functions_and_metrics_without_features(grouped):
+    X = np.maximum(grouped[:200], 0) + 0.1
+    tree = random_tree(200, 0)
+    X[:, 1:] -= 0.1
+    for metric in ("jaccard", lambda A, B: np.minimum(A[:, None], B).sum(2)):
+        better = ramify.refine(tree, X, metric, "mw")
+        assert objectives.mw(better, X, metric) > objectives.mw(tree, X, metric)
+    better = ramify.refine(tree, X, "euclidean", "ckmm")
+    assert objectives.ckmm(better, X, "euclidean") > objectives.ckmm(tree, X, "euclidean")
+
+
+def test_what_does_not_fit_says_what_would(grouped, monkeypatch):
+    monkeypatch.setattr("ramify.validate.available_memory", lambda: 10**6)
+    with pytest.raises(NotEnoughMemory, match=r"'jaccard' has no feature map.*; pass a graph, ramify.neighbors"):
+        ramify.refine(random_tree(1200, 0), grouped, "jaccard")
+
+
+def test_isolated_points_and_empty_graphs():
+    tree = random_tree(12, 0)
+    empty = sp.csr_array((12, 12))
+    assert ramify.refine(tree, empty, "precomputed") is tree
+    one = sp.csr_array(([1.0, 1.0], ([0, 7], [7, 0])), shape=(12, 12))
+    better = ramify.refine(tree, one, "precomputed")
+    assert objectives.dasgupta(better, one, "precomputed") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("X", "metric", "objective", "message"),
+    [
+        (np.ones((5, 5)), "precomputed", "mw", "tree has 6 leaves but X has 5 rows"),
+        (-np.ones((6, 6)), "precomputed", "mw", "must not be negative"),
+        (sp.csr_array(-np.ones((6, 6))), "precomputed", "mw", "must not be negative"),
+        (np.ones((6, 4)), "precomputed", "mw", "needs a square matrix"),
+        (np.ones((6, 2)), lambda A, B: A @ B.T - 9, "mw", "must not be negative"),
+        (np.ones((6, 6)), similarity.precomputed(kind="distance"), "mw", "objective 'mw' takes similarities"),
+        (np.ones((6, 6)), similarity.precomputed(kind="similarity"), "ckmm", "objective 'ckmm' takes distances"),
+    ],
+)
+def test_bad_input(X, metric, objective, message):
+    with pytest.raises(InvalidInput, match=message):
+        ramify.refine(random_tree(6, 0), X, metric, objective)
+
+
+def test_a_neighbour_graph_holds_similarities(grouped):
+    graph = ramify.neighbors(grouped[:50], 5, metric="cosine")
+    with pytest.raises(InvalidInput, match="'ckmm' takes distances, but the weights of a neighbour graph are simil"):
+        ramify.refine(random_tree(50, 0), graph, objective="ckmm")
