@@ -6,6 +6,7 @@
 // it.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,28 +28,49 @@ struct ProductBlock {
     std::size_t first_column;
 };
 
-// Offers the columns of a block to its rows and, with `Both`, the rows to the columns (whose heaps are their slots).
+// Offers the columns of a block to its rows and, with `Both`, the rows to the columns (whose heaps are their slots). A
+// pair scores (product + bias + bias) / (rate + rate), where without `Ward` the rates make 1. Almost no pair reaches a
+// threshold: `reaching` finds those that may, with all that is the same for a stretch of columns moved to the other
+// side.
 template <bool Ward, bool Both>
 void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block) {
-    constexpr float kLoose = 0x1p-20f;  // the quick test must not miss what the exact one takes
-    const auto loosen = [](float threshold) {
-        return std::isinf(threshold) ? threshold : threshold - kLoose * std::abs(threshold);
-    };
+    const std::size_t columns = block.columns;
     const float* bias = clusters.bias() + block.first_column;
     const float* rate = clusters.rate() + block.first_column;
     const auto lowest_column = static_cast<std::int32_t>(block.first_column);
-    std::vector<float> above(Both ? block.columns : 0);
+    const auto column_threshold = [&](std::size_t j) {
+        return top.threshold(lowest_column + static_cast<std::int32_t>(j), block.row_slot[0]);
+    };
+    // What the rearranged sums may be off by: they must not miss a pair.
+    float largest = 0;
+    for (std::size_t j = 0; j < columns; ++j)
+        if (clusters.is_alive(block.first_column + j)) largest = std::max(largest, std::abs(bias[j]));
+    for (std::size_t i = 0; i < block.rows; ++i)
+        largest = std::max(largest, std::abs(clusters.bias()[block.row_slot[i]]));
+    const float margin = 0x1p-19f * largest;
+
+    std::vector<float> above(Both ? columns : 0);  // thresholds of the columns
+    std::vector<float> least(Both ? columns : 0);  // and what product + own bias must reach for that
+    std::vector<float> shifted(Ward ? columns : 0);
     if constexpr (Both)
-        for (std::size_t j = 0; j < block.columns; ++j)
-            above[j] = loosen(top.threshold(lowest_column + static_cast<std::int32_t>(j), block.row_slot[0]));
+        for (std::size_t j = 0; j < columns; ++j) {
+            above[j] = column_threshold(j);
+            least[j] = above[j] - bias[j] - margin;
+        }
 
     for (std::size_t i = 0; i < block.rows; ++i) {
-        const float* product = block.product + i * block.columns;
+        const float* product = block.product + i * columns;
         const std::int32_t slot = block.row_slot[i];
         const auto heap = static_cast<std::int32_t>(block.first_row + i);
         const float own_bias = clusters.bias()[slot], own_rate = clusters.rate()[slot];
-        const float* limit = above.data();
-        float threshold = loosen(top.threshold(heap, lowest_column));
+        float threshold = top.threshold(heap, lowest_column);
+        float enough = (Ward ? threshold * own_rate : threshold) - own_bias - margin;
+        if constexpr (Ward) {
+            const float now = threshold;
+            for (std::size_t j = 0; j < columns; ++j) shifted[j] = bias[j] - now * rate[j];
+            if constexpr (Both)
+                for (std::size_t j = 0; j < columns; ++j) least[j] = above[j] * (own_rate + rate[j]) - bias[j] - margin;
+        }
 
         auto look = [&](std::size_t j) {
             const std::int32_t column = lowest_column + static_cast<std::int32_t>(j);
@@ -56,27 +78,23 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
             if (column == slot || (Both && column < slot) || !clusters.is_alive(column)) return;
             float value = product[j] + bias[j] + own_bias;
             if constexpr (Ward) value /= own_rate + rate[j];
-            if (value >= threshold && top.offer(heap, make_key(value, column)))
-                threshold = loosen(top.threshold(heap, lowest_column));
-            if constexpr (Both)
-                if (value >= above[j] && top.offer(column, make_key(value, slot)))
-                    above[j] = loosen(top.threshold(column, block.row_slot[0]));
-        };
-        auto stretch_hits = [&](std::size_t first) {
-            int hits = 0;
-            for (std::size_t j = first; j < first + kStretch; ++j) {
-                const float value = product[j] + bias[j] + own_bias;
-                const float scale = Ward ? own_rate + rate[j] : 1.0f;
-                hits |= value >= threshold * scale;
-                if constexpr (Both) hits |= value >= limit[j] * scale;
+            if (value >= threshold && top.offer(heap, make_key(value, column))) {
+                threshold = top.threshold(heap, lowest_column);
+                if constexpr (!Ward) enough = threshold - own_bias - margin;
             }
-            return hits;
+            if constexpr (Both)
+                if (value >= above[j] && top.offer(column, make_key(value, slot))) {
+                    above[j] = column_threshold(j);
+                    if constexpr (!Ward) least[j] = above[j] - bias[j] - margin;
+                }
         };
         std::size_t j = 0;
-        for (; j + kStretch <= block.columns; j += kStretch)
-            if (stretch_hits(j))
-                for (std::size_t k = j; k < j + kStretch; ++k) look(k);
-        for (; j < block.columns; ++j) look(j);
+        for (; j + kStretch <= columns; j += kStretch) {
+            std::uint32_t hits = reaching(product + j, (Ward ? shifted.data() : bias) + j, enough);
+            if constexpr (Both) hits |= reaching(product + j, own_bias, least.data() + j);
+            for (; hits; hits &= hits - 1) look(j + std::countr_zero(hits));
+        }
+        for (; j < columns; ++j) look(j);
     }
 }
 
@@ -211,7 +229,7 @@ private:
     void for_columns(int threads, Interrupt& interrupt, const Use& use) {
         constexpr std::size_t kColumns = 512;
         const std::size_t columns = clusters_.slots(), dimension = clusters_.dimension();
-        const bool small = rows_.size() * columns * dimension < (std::size_t{1} << 20);
+        const bool small = rows_.size() * columns * dimension < (std::size_t{1} << 23);
         parallel_items((columns + kColumns - 1) / kColumns, small ? 1 : threads, interrupt, [&](std::int64_t block) {
             const std::size_t first = block * kColumns, count = std::min(kColumns, columns - first);
             std::vector<float> product(rows_.size() * count);

@@ -31,7 +31,7 @@ LINKAGES = {"average": 0, "ward": 1, "centroid": 2}
 #: Metrics that average linkage of means has.
 METRICS = ("sqeuclidean", "cosine", "dot")
 
-_LIST = 32  # candidates a cluster: more cost time in every merge, fewer cost searches
+_LIST = 24  # candidates a cluster: more cost time in every merge, fewer cost searches
 _ROWS, _COLUMNS = 512, 1024  # a block of products stays in a core's own cache
 _VALUES = 1 << 22  # a block of the data
 
