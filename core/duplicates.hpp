@@ -9,11 +9,12 @@
 namespace ramify {
 
 // For every row the first one equal to it; 0 and -0 are equal, there are no NaN.
-inline std::vector<std::int32_t> first_equal_rows(const double* data, std::size_t rows, std::size_t columns) {
+template <typename T>
+std::vector<std::int32_t> first_equal_rows(const T* data, std::size_t rows, std::size_t columns) {
     const auto hash = [&](std::size_t i) {
         std::uint64_t h = 0x9E3779B97F4A7C15u;
-        for (const double* x = data + i * columns; x != data + (i + 1) * columns; ++x) {
-            h = (h ^ std::bit_cast<std::uint64_t>(*x + 0.0)) * 0xFF51AFD7ED558CCDu;
+        for (const T* x = data + i * columns; x != data + (i + 1) * columns; ++x) {
+            h = (h ^ std::bit_cast<std::uint64_t>(static_cast<double>(*x) + 0.0)) * 0xFF51AFD7ED558CCDu;
             h ^= h >> 32;
         }
         return h;

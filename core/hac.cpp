@@ -4,6 +4,8 @@
 #include "hac_centroid.hpp"
 #include "hac_reducible.hpp"
 #include "hac_search.hpp"
+#include "hac_single.hpp"
+#include "mst.hpp"
 
 namespace ramify {
 
@@ -17,13 +19,22 @@ public:
     VectorHac(Out2<double> mean, Out2<float> mean32, int linkage, std::size_t list_size, In1<double> weight,
               In1<double> spread, In1<std::int32_t> id, In1<std::int32_t> leaf, std::int32_t first_id, int threads)
         : mean_(mean), mean32_(mean32), threads_(threads) {
-        const auto make = [&]<class Kind>(std::unique_ptr<Kind>) -> std::unique_ptr<HacClusters> {
+        const auto make = [&]<class Kind>(Kind*) -> std::unique_ptr<HacClusters> {
             return std::make_unique<Kind>(mean_.data(), mean32_.data(), mean_.shape(0), mean_.shape(1),
                                           static_cast<Linkage>(linkage), list_size, weight.data(), spread.data(),
                                           id.data(), leaf.data(), first_id);
         };
-        clusters = static_cast<Linkage>(linkage) == Linkage::centroid ? make(std::unique_ptr<HacCentroid>())
-                                                                      : make(std::unique_ptr<HacReducible>());
+        switch (static_cast<Linkage>(linkage)) {
+            case Linkage::single:
+                clusters = make(static_cast<HacSingle*>(nullptr));
+                break;
+            case Linkage::centroid:
+            case Linkage::median:
+                clusters = make(static_cast<HacCentroid*>(nullptr));
+                break;
+            default:
+                clusters = make(static_cast<HacReducible*>(nullptr));
+        }
         search = std::make_unique<HacSearch>(*clusters);
     }
 
@@ -59,6 +70,16 @@ void scan(VectorHac& hac, In2<float> product, std::size_t row, std::size_t colum
     (*hac.search.*Scan)(product.data(), row, product.shape(0), column, product.shape(1));
 }
 
+template <typename T>
+Array1<std::int32_t> first_equal(In2<T> data) {
+    std::vector<std::int32_t> first;
+    {
+        nb::gil_scoped_release release;
+        first = first_equal_rows(data.data(), data.shape(0), data.shape(1));
+    }
+    return to_numpy(std::move(first));
+}
+
 }  // namespace
 
 void bind_hac(nb::module_& m) {
@@ -68,6 +89,7 @@ void bind_hac(nb::module_& m) {
         .def_prop_ro("alive", [](const VectorHac& h) { return h.clusters->alive(); })
         .def_prop_ro("slots", [](const VectorHac& h) { return h.clusters->slots(); })
         .def("run", &VectorHac::run)
+        .def("groups", [](const VectorHac& h) { return to_numpy(h.clusters->groups()); })
         .def("begin",
              [](VectorHac& h, In1<std::int32_t> rows) { h.search->begin({rows.data(), rows.data() + rows.size()}); })
         .def("scan", &scan<&HacSearch::scan>, Release())
@@ -82,14 +104,13 @@ void bind_hac(nb::module_& m) {
             return nb::make_tuple(to_numpy(h.clusters->left), to_numpy(h.clusters->right),
                                   to_numpy(h.clusters->height));
         });
-    m.def("first_equal_rows", [](In2<double> data) {
-        std::vector<std::int32_t> first;
-        {
-            nb::gil_scoped_release release;
-            first = first_equal_rows(data.data(), data.shape(0), data.shape(1));
-        }
-        return to_numpy(std::move(first));
+    m.def("merge_edges", [](In1<std::int32_t> a, In1<std::int32_t> b, In1<double> length, std::int32_t first) {
+        MergeList merges = merge_edges(a.data(), b.data(), length.data(), a.size(), first);
+        return nb::make_tuple(to_numpy(std::move(merges.left)), to_numpy(std::move(merges.right)),
+                              to_numpy(std::move(merges.height)));
     });
+    m.def("first_equal_rows", &first_equal<double>);
+    m.def("first_equal_rows", &first_equal<float>);
 }
 
 }  // namespace ramify

@@ -1,6 +1,6 @@
-// Agglomeration by centroid linkage, which is not reducible: the union of two clusters may be nearer to a third than
-// both were, so pairs merge strictly in the order of their distances, and a pair is answered for by the cluster that
-// was searched for its nearest later.
+// Agglomeration by centroid or median linkage, which are not reducible: the union of two clusters may be nearer to a
+// third than both were, so pairs merge strictly in the order of their distances, and a pair is answered for by the
+// cluster that was searched for its nearest later.
 //
 // The lists hold average distances E(A,B) = |mA - mB|^2 + V(A) + V(B), whose bounds last (a union's E is a convex
 // combination). What is off the list of A is then at squared distance E - V(A) - V(B) >= bound - V(A) - V(B): only the

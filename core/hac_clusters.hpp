@@ -4,13 +4,15 @@
 //   average    D(A,B) = V(A) + V(B) + |mA - mB|^2         V = mean squared distance of the members to their mean
 //   ward       D(A,B) = wA wB / (wA + wB) |mA - mB|^2
 //   centroid   D(A,B) = |mA - mB|^2
+//   single     D(x,y) as for average, between points (hac_single.hpp)
+//   weighted, median: as average and centroid, where the two parts of a union count the same whatever their sizes,
 //
 // every cluster keeps a list of candidates and a bound: what is not on its list is at least that far. A merged cluster
 // inherits both lists, and a bound by the Lance-Williams formula. A candidate that merged lives on in the cluster that
 // it became. Distances on a list are lower bounds until they matter; then the means decide, in float64.
 //
-// How the lists tell which pair to merge is the business of hac_reducible.hpp (average, ward) and hac_centroid.hpp. The
-// lists of centroid linkage hold *average* distances: those, being convex combinations, only ever rise above a bound.
+// How the lists tell which pair to merge is the business of hac_reducible.hpp and hac_centroid.hpp. The lists of
+// centroid and median linkage hold *average* distances: those, being convex combinations, never fall below a bound.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -23,7 +25,7 @@
 
 namespace ramify {
 
-enum class Linkage : int { average, ward, centroid };
+enum class Linkage : int { average, ward, centroid, weighted, median, single };
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -52,6 +54,7 @@ public:
           weight_(weight, weight + rows),
           spread_(spread, spread + rows),
           id_(id, id + rows),
+          group_(rows),
           bound_(rows, -kInfinity),
           key_(rows, kInfinity),
           tie_(rows, 0),
@@ -67,7 +70,7 @@ public:
           leaf_(first_id + rows - 1, -1),
           least_weight_(*std::min_element(weight_.begin(), weight_.end())) {
         for (std::size_t s = 0; s < rows; ++s) {
-            slot_of_[id_[s]] = static_cast<std::int32_t>(s);
+            slot_of_[id_[s]] = group_[s] = static_cast<std::int32_t>(s);
             leaf_[id_[s]] = leaf[s];
             prepare(s);
         }
@@ -79,7 +82,10 @@ public:
     std::size_t dimension() const { return dimension_; }
     std::size_t list_size() const { return list_size_; }
     Linkage linkage() const { return linkage_; }
-    bool is_alive(std::size_t s) const { return id_[s] >= 0; }
+    bool is_alive(std::size_t s) const { return group_[s] >= 0; }
+    // Whether a search for s may find t.
+    bool are_apart(std::size_t s, std::size_t t) const { return group_[t] >= 0 && group_[s] != group_[t]; }
+    const std::vector<std::int32_t>& groups() const { return group_; }
     const float* bias() const { return bias_.data(); }
     const float* rate() const { return rate_.data(); }
     const float* mean32(std::size_t s) const { return mean32_ + s * dimension_; }
@@ -122,7 +128,8 @@ protected:
     std::size_t list_size_, slots_, alive_;
     // by slot
     std::vector<double> weight_, spread_;
-    std::vector<std::int32_t> id_;  // -1 in a hole
+    std::vector<std::int32_t> id_;
+    std::vector<std::int32_t> group_;  // -1 in a hole; single linkage searches points, and those of a group are merged
     std::vector<double> bound_;
     std::vector<double> key_;  // at most the distance to whatever the cluster answers for
     std::vector<std::uint64_t> tie_;
@@ -193,10 +200,10 @@ protected:
             m[k] = ws * m[k] + wt * other[k];
         }
         spread_[s] = ws * spread_[s] + wt * spread_[t] + ws * wt * apart;
-        weight_[s] = weight;
+        if (linkage_ != Linkage::weighted && linkage_ != Linkage::median) weight_[s] = weight;
         id_[s] = c;
         prepare(s);
-        id_[t] = -1;
+        group_[t] = -1;
         count_[t] = 0;
         key_[t] = kInfinity;
         bias_[t] = -std::numeric_limits<float>::infinity();
@@ -211,7 +218,8 @@ protected:
     void compact(const Move& move) {
         std::size_t to = 0;
         for (std::size_t s = 0; s < slots_; ++s) {
-            if (id_[s] < 0) continue;
+            if (!is_alive(s)) continue;
+            group_[to] = static_cast<std::int32_t>(to);
             if (to != s) {
                 std::memcpy(mean_ + to * dimension_, mean_ + s * dimension_, dimension_ * sizeof(double));
                 std::memcpy(mean32_ + to * dimension_, mean32_ + s * dimension_, dimension_ * sizeof(float));
@@ -233,7 +241,49 @@ protected:
         slots_ = to;
     }
 
+    template <class T>
+    static void permute_values(const std::vector<std::int32_t>& order, std::vector<T>& values) {
+        std::vector<T> before(values.begin(), values.begin() + order.size());
+        for (std::size_t s = 0; s < order.size(); ++s) values[s] = before[order[s]];
+    }
+
+    // Puts the cluster of slot order[s] into slot s; there are no holes.
+    void permute(const std::vector<std::int32_t>& order) {
+        permute_rows(order, mean_, dimension_);
+        permute_rows(order, mean32_, dimension_);
+        permute_rows(order, list_.data(), list_size_);
+        permute_values(order, weight_);
+        permute_values(order, spread_);
+        permute_values(order, id_);
+        permute_values(order, group_);
+        permute_values(order, bound_);
+        permute_values(order, key_);
+        permute_values(order, tie_);
+        permute_values(order, count_);
+        permute_values(order, bias_);
+        permute_values(order, rate_);
+        for (std::size_t s = 0; s < order.size(); ++s) slot_of_[id_[s]] = static_cast<std::int32_t>(s);
+    }
+
 private:
+    // In place, cycle by cycle.
+    template <class T>
+    static void permute_rows(const std::vector<std::int32_t>& order, T* rows, std::size_t width) {
+        std::vector<T> held(width);
+        std::vector<bool> done(order.size(), false);
+        for (std::size_t first = 0; first < order.size(); ++first) {
+            if (done[first] || order[first] == static_cast<std::int32_t>(first)) continue;
+            std::copy_n(rows + first * width, width, held.begin());
+            std::size_t to = first;
+            for (std::size_t from = order[to]; from != first; to = from, from = order[to]) {
+                std::copy_n(rows + from * width, width, rows + to * width);
+                done[to] = true;
+            }
+            std::copy_n(held.begin(), width, rows + to * width);
+            done[to] = true;
+        }
+    }
+
     struct Inherited {
         double from_s, from_t;
         std::int32_t id;

@@ -75,7 +75,7 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
         auto look = [&](std::size_t j) {
             const std::int32_t column = lowest_column + static_cast<std::int32_t>(j);
             // A pair of a diagonal block is offered once, from its upper half.
-            if (column == slot || (Both && column < slot) || !clusters.is_alive(column)) return;
+            if ((Both && column < slot) || !clusters.are_apart(slot, column)) return;
             float value = product[j] + bias[j] + own_bias;
             if constexpr (Ward) value /= own_rate + rate[j];
             if (value >= threshold && top.offer(heap, make_key(value, column))) {
@@ -187,7 +187,7 @@ public:
                 const double scale = ward ? own_rate + rate[j] : 1.0;
                 if (value > limit * scale * (1 + 1e-6)) continue;
                 const std::size_t t = first_column + j;
-                if (t == s || !clusters_.is_alive(t)) continue;
+                if (!clusters_.are_apart(s, t)) continue;
                 const double distance = clusters_.distance(s, t);
                 if (distance > limit) continue;
                 exact.push_back({distance, static_cast<std::int32_t>(t), 1});

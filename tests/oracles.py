@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ramify import Tree
@@ -26,32 +28,50 @@ def assert_same_merges(tree: Tree, Z: np.ndarray, rtol: float = 1e-5) -> None:
     np.testing.assert_allclose([found[k] for k in keys], [expected[k] for k in keys], rtol=rtol, atol=1e-13)
 
 
-def naive_hac(X: np.ndarray, linkage: str, weight: np.ndarray | None = None) -> np.ndarray:
-    """Agglomeration from the definition, with ramify's rule for ties; rows (left, right, squared height, weight).
+SQUARED = ("ward", "centroid", "median")  # linkages of Euclidean distances, whose formulas are for the squares
 
-    ``linkage`` is average (squared Euclidean), ward (without the factor 2) or centroid.
+
+def lance_williams(linkage: str, x: np.ndarray, y: np.ndarray, a: float, b: float, k: np.ndarray, apart: float) -> Any:
+    """Distances of A ∪ B to clusters of sizes ``k`` from those of A and of B, which are ``apart``."""
+    if linkage == "single":
+        return np.minimum(x, y)
+    if linkage == "complete":
+        return np.maximum(x, y)
+    if linkage == "average":
+        return (a * x + b * y) / (a + b)
+    if linkage == "weighted":
+        return (x + y) / 2
+    if linkage == "ward":
+        return ((a + k) * x + (b + k) * y - k * apart) / (a + b + k)
+    if linkage == "centroid":
+        return (a * x + b * y - a * b * apart / (a + b)) / (a + b)
+    return (x + y) / 2 - apart / 4  # median
+
+
+def assert_minimal_merges(tree: Tree, D: np.ndarray, linkage: str, weight: np.ndarray | None = None) -> None:
+    """Every merge of a binary ``tree`` is one of two nearest clusters, at their distance; ties may go either way.
+
+    ``D`` holds the distances of the points. Clusters' distances follow from them by the Lance-Williams formulas.
     """
-    n = len(X)
-    members = {i: [i] for i in range(n)}
-    weight = np.ones(n) if weight is None else weight
-    squared = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-
-    def distance(a: list[int], b: list[int]) -> float:
-        wa, wb = weight[a], weight[b]
-        if linkage == "average":
-            return float(wa @ squared[np.ix_(a, b)] @ wb / wa.sum() / wb.sum())
-        apart = ((wa @ X[a] / wa.sum() - wb @ X[b] / wb.sum()) ** 2).sum()
-        return float(apart if linkage == "centroid" else wa.sum() * wb.sum() / (wa.sum() + wb.sum()) * apart)
-
-    known = {(i, j): distance([i], [j]) for i in range(n) for j in range(i)}
-    Z = []
-    for new in range(n, 2 * n - 1):
-        codes = {i: min(m) for i, m in members.items()}
-        (i, j) = min(known, key=lambda p: (known[p], *sorted((codes[p[0]], codes[p[1]]))))
-        height = known[i, j]
-        left, right = sorted((i, j), key=codes.__getitem__)
-        known = {p: d for p, d in known.items() if not {i, j} & set(p)}
-        members[new] = members.pop(left) + members.pop(right)
-        Z.append((left, right, height, len(members[new])))
-        known.update({(new, k): distance(members[new], m) for k, m in members.items() if k != new})
-    return np.array(Z).reshape(-1, 4)
+    n = tree.n_leaves
+    size = np.ones(n) if weight is None else np.asarray(weight, dtype=float)
+    D = D.astype(float) ** (2 if linkage in SQUARED else 1)
+    if linkage == "ward":
+        D *= 2 * size[:, None] * size / (size[:, None] + size)
+    far = np.where(np.eye(n, dtype=bool), np.inf, D)
+    scale = D.max(initial=0.0)
+    where, alive, size = list(range(n)), np.ones(n, dtype=bool), size.copy()
+    for v in range(n, 2 * n - 1):
+        i, j = (where[c] for c in tree.children(v))
+        height = tree.height[v] ** (2 if linkage in SQUARED else 1)
+        apart = far[i, j]
+        assert apart <= far.min() + 1e-9 * scale, f"merge {v}: {apart} is not the smallest distance {far.min()}"
+        np.testing.assert_allclose(height, apart, rtol=1e-5, atol=1e-9 * scale)
+        with np.errstate(invalid="ignore"):
+            far[i] = lance_williams(linkage, far[i], far[j], size[i], size[j], size, apart)
+        size[i] += size[j]
+        alive[j] = False
+        far[i, ~alive] = far[i, i] = np.inf
+        far[j] = np.inf
+        far[:, i], far[:, j] = far[i], np.inf
+        where.append(i)

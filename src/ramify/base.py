@@ -102,7 +102,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
             )
         similarity = get_similarity(getattr(self, "metric", "sqeuclidean"))
         if similarity.name == "precomputed":
-            values = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_)
+            values = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model=type(self).__name__)
             return values.argmin(axis=1) if similarity.kind == "distance" else values.argmax(axis=1)
         fitted, X = (
             check_vectors(self._fit_X),

@@ -183,8 +183,9 @@ class _SqEuclidean(Similarity):
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         if not (is_sparse(A) or is_sparse(B)):
-            # Products of rows far from the origin would drown the distances: move the origin into the data.
-            centre = B.mean(axis=0, dtype=np.float64)
+            # Products of rows far from the origin would drown the distances: move the origin into the data. The median
+            # of some rows, unlike their mean, is there even if a few rows are far away.
+            centre = np.median(B[:: max(1, len(B) // 64)], axis=0)
             same = A is B
             A = A - centre.astype(A.dtype)
             B = A if same else B - centre.astype(B.dtype)

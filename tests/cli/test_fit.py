@@ -38,6 +38,12 @@ def test_parameters_reach_the_estimator(ramify, points: np.ndarray, tmp_path: Pa
     np.testing.assert_allclose(linkage, package.HAC(linkage="ward", metric="euclidean").fit(points).tree_.to_linkage())
 
 
+@pytest.mark.parametrize("linkage", ["single", "complete", "weighted", "median"])
+def test_every_linkage(ramify, points: np.ndarray, tmp_path: Path, linkage: str) -> None:
+    assert ramify("fit", "x.npy", "-m", "hac", "--linkage", linkage, "--metric", "euclidean").code == 0
+    assert read_tree(tmp_path / "x.tree") == package.HAC(linkage=linkage, metric="euclidean").fit(points).tree_
+
+
 @pytest.mark.parametrize("ending", ["tree", "nwk", "json", "npy"])
 def test_formats_of_the_tree(ramify, points: np.ndarray, tmp_path: Path, ending: str) -> None:
     assert ramify("fit", "x.npy", "-m", "hac", "--out", f"t.{ending}").code == 0

@@ -18,11 +18,15 @@ class Merges(NamedTuple):
 
 
 class Distinct(NamedTuple):
-    """The distinct points of a data set: node and smallest leaf of each, and the merges that made these nodes."""
+    """The distinct points of a data set: node and smallest leaf of each, and the merges that made these nodes.
+
+    ``owner[i]`` is the place among them of the one that point i is equal to.
+    """
 
     node: np.ndarray
     leaf: np.ndarray
     merges: Merges
+    owner: np.ndarray
 
 
 def duplicates_first(first: np.ndarray) -> Distinct:
@@ -38,11 +42,12 @@ def duplicates_first(first: np.ndarray) -> Distinct:
     node = np.arange(n, dtype=np.int32)
     again = np.flatnonzero(first != node)
     right = again[np.argsort(first[again], kind="stable")].astype(np.int32)
-    owner = first[right]
+    original = first[right]
     made = n + np.arange(len(right), dtype=np.int32)
     starts = np.ones(len(right), dtype=bool)
-    starts[1:] = owner[1:] != owner[:-1]
-    left = np.where(starts, owner, made - 1).astype(np.int32)
-    node[owner] = made  # the last of each group is the one that stays
+    starts[1:] = original[1:] != original[:-1]
+    left = np.where(starts, original, made - 1).astype(np.int32)
+    node[original] = made  # the last of each group is the one that stays
     leaf = np.flatnonzero(first == np.arange(n)).astype(np.int32)
-    return Distinct(node[leaf], leaf, Merges(left, right, np.zeros(len(right))))
+    owner = np.searchsorted(leaf, first)
+    return Distinct(node[leaf], leaf, Merges(left, right, np.zeros(len(right))), owner)

@@ -1,4 +1,4 @@
-"""Exact average, Ward and centroid linkage of vectors in linear memory.
+"""Exact linkage of vectors in linear memory: average, weighted, Ward, centroid, median and single.
 
 A cluster is a mean vector and a scalar; all searches for nearest clusters are matrix products, block by block, and the
 native core keeps the lists and merges (``core/hac_clusters.hpp`` has the idea and the formulas). Squared Euclidean
@@ -11,35 +11,45 @@ of the rows themselves or of the rows at unit length: ‖x − y‖², 2 (1 − 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from threading import local
 from typing import Any
 
 import numpy as np
 
 from ramify import _core
 from ramify.agglomerate._merges import Merges, duplicates_first
-from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from ramify.agglomerate._search import search_all, search_some
+from ramify.parallel import resolve_jobs, row_blocks
 from ramify.progress import Progress
+from ramify.similarity import Similarity
 from ramify.validate import check_memory, is_sparse
 
-__all__ = ["LINKAGES", "METRICS", "vector_merges"]
+__all__ = ["is_linear", "vector_merges"]
 
-#: Linkages that work on means, with the core's number of each.
-LINKAGES = {"average": 0, "ward": 1, "centroid": 2}
-#: Metrics that average linkage of means has.
-METRICS = ("sqeuclidean", "cosine", "dot")
+#: The core's numbers of the linkages.
+_LINKAGES = {"average": 0, "ward": 1, "centroid": 2, "weighted": 3, "median": 4, "single": 5}
 
 _LIST = 24  # candidates a cluster: more cost time in every merge, fewer cost searches
-_ROWS, _COLUMNS = 512, 1024  # a block of products stays in a core's own cache
 _VALUES = 1 << 22  # a block of the data
 
 
+def is_linear(linkage: str, similarity: Similarity) -> bool:
+    """Whether :func:`vector_merges` has this linkage under this metric.
+
+    Mean distances need a metric that is affine in the products of rows; single linkage only one that orders pairs as
+    those do; the other linkages are defined by Euclidean distances.
+    """
+    if linkage in ("average", "weighted"):
+        return similarity.order is not None and similarity.exact_features
+    if linkage == "single":
+        return similarity.order is not None
+    return linkage in _LINKAGES and similarity.order == "distance" and similarity.kind == "distance"
+
+
 def vector_merges(
-    X: Any, linkage: str, metric: str, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
+    X: Any, linkage: str, similarity: Similarity, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
 ) -> Merges:
-    """The merges of the rows of ``X``, which were checked, for one of the :data:`LINKAGES` and :data:`METRICS`."""
+    """The merges of the rows of ``X``, which were checked, where :func:`is_linear`."""
     n, d = X.shape
     # Means in float64 and float32; lists of candidates, and as much again while they are searched for.
     check_memory(
@@ -47,13 +57,15 @@ def vector_merges(
         f"HAC with {linkage} linkage on {n} points of {d} features",
         "reduce the number of features first (PCA, or TruncatedSVD for sparse rows).",
     )
-    points = _place(X, metric)
+    points = _place(X, similarity.order)
     first = _core.first_equal_rows(points.mean) if points.duplicates_first else np.arange(n, dtype=np.int32)
     distinct = duplicates_first(first)
     count = len(distinct.leaf)
-    weight = np.ones(n) if weight is None else weight
+    if linkage in ("weighted", "median", "single"):
+        weight = np.ones(count)  # the two parts of a merge count the same, however many points they are
+    else:
+        weight = np.bincount(distinct.owner, weights=weight).astype(np.float64)
     if count < n:
-        weight = np.bincount(first, weights=weight, minlength=n)[distinct.leaf]
         points.mean = points.mean[distinct.leaf]
         points.spread = points.spread[distinct.leaf]
     if count == 1:
@@ -62,7 +74,7 @@ def vector_merges(
     hac = _core.VectorHac(
         points.mean,
         mean32,
-        LINKAGES[linkage],
+        _LINKAGES[linkage],
         min(_LIST, count - 1),
         weight,
         points.spread,
@@ -71,23 +83,28 @@ def vector_merges(
         2 * n - count,
         resolve_jobs(n_jobs),
     )
-    _search_all(hac, mean32, n_jobs, report)
+    search_all(hac, mean32, n_jobs, report)
+    hac.settle_all()
     with report.stage("merge", total=count - 1) as advance:
         todo, step = count - 1, max(256, count // 100)
         while todo:
             rows = hac.run(1, np.inf, step)
             if len(rows):
-                _search(hac, mean32, rows, n_jobs)
+                search_some(hac, mean32, rows, n_jobs)
             advance(todo - hac.alive + 1)
             todo = hac.alive - 1
     merges = Merges(*hac.merges())
+    if linkage == "single":
+        merges = Merges(*_core.merge_edges(*merges, 2 * n - count))
     height = points.unit**2 * merges.height
     if linkage == "ward":
         height = np.sqrt(2.0 * height)
-    elif linkage == "centroid":
+    elif linkage in ("centroid", "median"):
         height = np.sqrt(height)
-    elif metric != "sqeuclidean":
-        height = 0.5 * height
+    elif similarity.order == "distance":
+        height = similarity.height(similarity.from_order(height, d))
+    else:
+        height = 0.5 * height  # 1 − cos and max‖x‖² − ⟨x, y⟩
     return Merges(*map(np.concatenate, zip(distinct.merges, merges._replace(height=height), strict=True)))
 
 
@@ -99,7 +116,7 @@ class _Points:
     duplicates_first: bool  # whether equal points are at distance 0
 
 
-def _place(X: Any, metric: str) -> _Points:
+def _place(X: Any, order: str | None) -> _Points:
     n, d = X.shape
     mean = np.empty((n, d))
     norm = np.empty(n)
@@ -108,77 +125,19 @@ def _place(X: Any, metric: str) -> _Points:
     for rows in blocks:
         part = mean[rows]
         part[...] = X[rows].toarray() if is_sparse(X) else X[rows]
-        if metric == "cosine":
+        if order == "angle":
             part /= np.abs(part).max(axis=1, keepdims=True)  # so that no square overflows or vanishes
             part /= np.sqrt(np.einsum("ij,ij->i", part, part))[:, None]
     # The median of some rows, unlike their mean, is where the data are even if a few rows are far away.
     centre = np.median(mean[:: max(1, n // 1000)], axis=0)
     for rows in blocks:
         part = mean[rows]
-        if metric == "dot":
+        if order == "product":
             norm[rows] = np.einsum("ij,ij->i", part, part)
         part -= centre
         largest = max(largest, float(np.abs(part).max()))
     unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0
     for rows in blocks:
         mean[rows] /= unit
-    spread = (norm.max() - norm) / unit**2 if metric == "dot" else np.zeros(n)
-    return _Points(mean, spread, unit, duplicates_first=metric != "dot")
-
-
-def _product() -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """The product of two blocks of rows, in memory that every thread keeps for the next one."""
-    memory = local()
-
-    def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        if not hasattr(memory, "block"):
-            memory.block = np.empty(_ROWS * _COLUMNS, dtype=np.float32)
-        return np.matmul(a, b.T, out=memory.block[: len(a) * len(b)].reshape(len(a), len(b)))
-
-    return product
-
-
-def _search_all(hac: Any, mean32: np.ndarray, n_jobs: int | None, report: Progress) -> None:
-    """First lists: every pair of points once."""
-    n = len(mean32)
-    hac.begin(np.arange(n, dtype=np.int32))
-    product = _product()
-    blocks = [
-        (rows, columns)
-        for rows in row_blocks(n, _ROWS)
-        for columns in row_blocks(n, _COLUMNS)
-        if columns.stop > rows.start
-    ]
-
-    def work(block: tuple[slice, slice]) -> None:
-        rows, columns = block
-        hac.scan_both(product(mean32[rows], mean32[columns]), rows.start, columns.start)
-
-    with report.stage("search", total=len(blocks)) as advance:
-        map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
-    hac.settle_all()
-
-
-def _search(hac: Any, mean32: np.ndarray, rows: np.ndarray, n_jobs: int | None) -> None:
-    """New lists for the clusters in the slots ``rows``, among all clusters."""
-    product = _product()
-
-    def scan(use: Callable[..., None], rows: np.ndarray, size: int, *, whole_rows: bool) -> None:
-        means = mean32[rows]
-        row_parts = row_blocks(len(rows), size)
-        columns = row_blocks(hac.slots, _ROWS * _COLUMNS // min(size, len(rows)))
-        column_parts = [columns] if whole_rows else [[part] for part in columns]
-
-        def work(block: tuple[slice, list[slice]]) -> None:
-            row_part, parts = block
-            for part in parts:
-                use(product(means[row_part], mean32[part]), row_part.start, part.start)
-
-        map_blocks(work, [(r, c) for r in row_parts for c in column_parts], n_jobs=n_jobs)
-
-    hac.begin(rows)
-    scan(hac.scan, rows, _ROWS, whole_rows=False)
-    again = hac.settle()
-    if len(again):  # float32 cannot tell their nearest apart
-        scan(hac.scan_again, again, 64, whole_rows=True)
-        hac.settle_again()
+    spread = (norm.max() - norm) / unit**2 if order == "product" else np.zeros(n)
+    return _Points(mean, spread, unit, duplicates_first=order != "product")

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ramify.agglomerate._links import is_graph
-from ramify.agglomerate._vectors import LINKAGES, METRICS, vector_merges
-from ramify.agglomerate.graph_hac import GRAPH_LINKAGES, graph_hac
+from ramify.agglomerate._matrix import matrix_merges, matrix_precision
+from ramify.agglomerate._vectors import is_linear, vector_merges
+from ramify.agglomerate.graph_hac import graph_hac
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput
 from ramify.progress import Progress
+from ramify.similarity import Similarity, get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_choice, check_vectors, choice, integer, number, optional
+from ramify.validate import choice, integer, number, optional
 
 __all__ = ["HAC"]
 
@@ -22,24 +24,39 @@ class HAC(TreeEstimator):
     Starts with every point alone and merges, again and again, the two clusters with the smallest linkage distance:
 
     .. math::
+        \text{single} \quad & \min_{x \in A,\, y \in B} d(x, y) \\
+        \text{complete} \quad & \max_{x \in A,\, y \in B} d(x, y) \\
         \text{average} \quad & \frac{1}{|A||B|} \sum_{x \in A,\, y \in B} d(x, y) \\
+        \text{weighted} \quad & \tfrac12 D(A_1, B) + \tfrac12 D(A_2, B) \\
         \text{ward} \quad & \sqrt{\tfrac{2|A||B|}{|A|+|B|}}\; \lVert \mu_A - \mu_B \rVert \\
-        \text{centroid} \quad & \lVert \mu_A - \mu_B \rVert
+        \text{centroid} \quad & \lVert \mu_A - \mu_B \rVert \\
+        \text{median} \quad & \lVert m_A - m_B \rVert
 
-    where :math:`\mu_A` is the mean of the points in A. The height of a merge is that distance, in SciPy's units.
+    where A is the union of :math:`A_1` and :math:`A_2`, :math:`\mu_A` is the mean of its points and
+    :math:`m_A = \tfrac12 (m_{A_1} + m_{A_2})`. The height of a merge is that distance, in SciPy's units. Of equal
+    distances, the pair with the smaller leaves merges first; the tree does not depend on the number of threads.
 
-    Memory is linear in n: no n × n matrix is made. The time is little more than that of one product of the data with
-    itself, O(n² d) at the speed of a matrix product. Candidates are proposed in float32 and decided in float64. Of
-    equal distances, the pair with the smaller leaves merges first; the tree does not depend on the number of threads.
+    Two ways lead there, and ``tree.info`` says which was taken:
+
+    * *Linear memory*, no n × n matrix: average and weighted linkage under "sqeuclidean", "cosine" and "dot"; single
+      linkage under these, "euclidean" and "rbf"; Ward, centroid and median linkage. The time is little more than that
+      of one product of the data with itself, O(n² d) at the speed of a matrix product. Candidates are proposed in
+      float32 and decided in float64.
+    * *A matrix* of n (n − 1) / 2 distances for everything else: complete linkage, other metrics, functions, and
+      matrices that are given. They are float32 for float32 data (``tree.info["matrix"]``), are merged in place in about
+      O(n²) time, and are refused beforehand where they do not fit into memory.
 
     Parameters
     ----------
-    linkage : "average", "ward" or "centroid"; on graphs "average", "single" or "complete"
-        Heights of "centroid" may decrease towards the root (``tree.is_monotone``).
-    metric : "sqeuclidean", "cosine" or "dot"
-        d(x, y) of average linkage: the squared Euclidean distance; 1 − cos; or max‖x‖² − ⟨x, y⟩, whose maximum is over
-        the data and makes heights positive. Ward and centroid linkage are Euclidean ("euclidean" or "sqeuclidean",
-        which here mean the same).
+    linkage : "average", "ward", "single", "complete", "weighted", "centroid" or "median"
+        Heights of "centroid" and "median" may decrease towards the root (``tree.is_monotone``). On graphs "average",
+        "single" or "complete".
+    metric : str, Similarity or callable
+        d(x, y): a metric of :mod:`ramify.similarity`, or a function of two arrays of rows. A distance counts as it is;
+        of the similarities, cosine as 1 − cos, those of largest value 1 as 1 − w, others as their largest value over
+        the data minus w (so "dot" is max‖x‖² − ⟨x, y⟩). ``"precomputed"`` takes an n × n matrix of distances;
+        ``ramify.similarity.precomputed(kind="similarity")`` one of similarities. Ward, centroid and median linkage are
+        Euclidean ("euclidean" or "sqeuclidean", which here mean the same) and read given distances as such.
     epsilon : float
         On graphs, above 0: merge pairs within a factor 1 + ε of the best similarity either side has or had, many at a
         time (a (1 + ε)-approximate tree; ``tree.info["epsilon"]`` says so). 0 is exact.
@@ -53,7 +70,7 @@ class HAC(TreeEstimator):
     Notes
     -----
     ``fit(X, sample_weight=w)`` gives the tree of the data in which point i is there :math:`w_i` times, whose copies are
-    merged at height 0 beforehand.
+    merged at height 0 beforehand. Single, complete, weighted and median linkage do not depend on the weights.
 
     On a :class:`~ramify.NeighborGraph` or a square sparse matrix of similarities, HAC is exact for the graph: pairs of
     points without an edge have similarity 0 (for distances: are at the largest distance of the graph). A cosine
@@ -69,6 +86,9 @@ class HAC(TreeEstimator):
     [1.0, 4.0, 111.5]
     >>> HAC(linkage="ward", n_clusters=2).fit_predict(X).tolist()
     [0, 0, 1, 1]
+    >>> D = np.abs(X - X.T)
+    >>> HAC(linkage="complete", metric="precomputed").fit(D).tree_.height[4:].tolist()
+    [1.0, 2.0, 12.0]
 
     References
     ----------
@@ -76,7 +96,7 @@ class HAC(TreeEstimator):
     """
 
     _checks: ClassVar = {
-        "linkage": choice(*LINKAGES, *(linkage for linkage in GRAPH_LINKAGES if linkage not in LINKAGES)),
+        "linkage": choice("average", "ward", "single", "complete", "weighted", "centroid", "median"),
         "epsilon": number(0.0),
         "n_clusters": optional(integer(1)),
         "distance_threshold": optional(number(0.0)),
@@ -110,21 +130,26 @@ class HAC(TreeEstimator):
                 n_jobs=self.n_jobs,
                 report=report,
             )
-        metric = self.metric
-        if self.linkage not in LINKAGES:
-            raise InvalidInput(
-                f"linkage {self.linkage!r} needs a graph, got vectors; use ramify.neighbors(X), or one of {LINKAGES}."
-            )
-        if self.linkage == "average":
-            check_choice("metric", metric, METRICS)
-        elif metric not in ("euclidean", "sqeuclidean"):
-            raise InvalidInput(
-                f"linkage {self.linkage!r} needs metric 'euclidean', got {metric!r}. "
-                "Normalise the rows and use 'euclidean', or use linkage='average'."
-            )
+        similarity = get_similarity(self.metric)
+        X = similarity.check(X)
+        info: dict[str, Any] = {"method": "hac", "linkage": self.linkage, "metric": str(similarity)}
+        if is_linear(self.linkage, similarity):
+            merges = vector_merges(X, self.linkage, similarity, sample_weight, n_jobs=self.n_jobs, report=report)
         else:
-            metric = "sqeuclidean"
-        X = check_vectors(X, nonzero_rows=metric == "cosine")
-        merges = vector_merges(X, self.linkage, metric, sample_weight, n_jobs=self.n_jobs, report=report)
-        info = {"method": "hac", "linkage": self.linkage, "metric": self.metric}
+            if self.linkage in ("ward", "centroid", "median") and not (
+                similarity.is_given and similarity.kind == "distance"
+            ):
+                raise InvalidInput(
+                    f"linkage {self.linkage!r} needs metric 'euclidean', got {str(similarity)!r}. "
+                    "Normalise the rows and use 'euclidean', or use linkage='average'."
+                )
+            merges = matrix_merges(X, similarity, self.linkage, sample_weight, n_jobs=self.n_jobs, report=report)
+            info["matrix"] = str(matrix_precision(X))
         return Tree.from_merges(*merges, X.shape[0], info=info)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.metric, str | Similarity) and str(self.metric) == "precomputed":
+            tags.input_tags.pairwise = True
+            tags.input_tags.positive_only = get_similarity(self.metric).kind == "distance"
+        return tags

@@ -32,7 +32,7 @@ def fit(
     x: VectorFile,
     method: Annotated[str, typer.Option("--method", "-m", help="How to build the tree; see: ramify methods")] = "auto",
     metric: Annotated[str | None, typer.Option(help="sqeuclidean, cosine, dot, ...")] = None,
-    linkage: Annotated[str | None, typer.Option(help="average, ward, ...")] = None,
+    linkage: Annotated[str | None, typer.Option(help="average, ward, single, complete, ...")] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Where the tree goes: .tree .nwk .npy .json; default: X.tree here"),

@@ -1,0 +1,46 @@
+// From a spanning tree to the merges of single linkage.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace ramify {
+
+struct MergeList {
+    std::vector<std::int32_t> left, right;
+    std::vector<double> height;
+};
+
+// The edges from the shortest up, each as the merge of the clusters at its ends; equal ones in the order of their ends.
+// Nodes below `first` are given, the merges make first, first + 1, ...
+inline MergeList merge_edges(const std::int32_t* a, const std::int32_t* b, const double* length, std::size_t edges,
+                             std::int32_t first) {
+    std::vector<std::int32_t> order(edges);
+    std::iota(order.begin(), order.end(), 0);
+    const auto ends = [&](std::int32_t e) { return std::minmax(a[e], b[e]); };
+    std::sort(order.begin(), order.end(), [&](std::int32_t e, std::int32_t f) {
+        return length[e] != length[f] ? length[e] < length[f] : ends(e) < ends(f);
+    });
+    std::vector<std::int32_t> up(first + edges, -1);
+    const auto root = [&](std::int32_t v) {
+        while (up[v] >= 0) {
+            if (up[up[v]] >= 0) up[v] = up[up[v]];
+            v = up[v];
+        }
+        return v;
+    };
+    MergeList merges;
+    for (const std::int32_t e : order) {
+        const std::int32_t x = root(a[e]), y = root(b[e]);
+        up[x] = up[y] = first + static_cast<std::int32_t>(merges.height.size());
+        merges.left.push_back(std::min(x, y));
+        merges.right.push_back(std::max(x, y));
+        merges.height.push_back(length[e]);
+    }
+    return merges;
+}
+
+}  // namespace ramify

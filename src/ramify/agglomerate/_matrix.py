@@ -1,0 +1,160 @@
+"""Exact linkage over a matrix of distances: complete linkage, and whatever vectors of means cannot stand for.
+
+The distances fill one half of an n × n matrix, and the native core merges in it (``core/hac_matrix.hpp``): they are
+n (n − 1) / 2 values of the data's own precision, and nothing else grows with n². Ward, centroid and median linkage read
+the distances as Euclidean ones, as SciPy does, and work on their squares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.agglomerate._merges import Distinct, Merges, duplicates_first
+from ramify.errors import InvalidInput
+from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from ramify.progress import Progress
+from ramify.similarity import Similarity
+from ramify.validate import check_memory, is_sparse
+
+__all__ = ["matrix_merges", "matrix_precision"]
+
+#: The core's numbers of the linkages.
+_LINKAGES = {"single": 0, "complete": 1, "average": 2, "weighted": 3, "ward": 4, "centroid": 5, "median": 6}
+_SQUARED = ("ward", "centroid", "median")
+_ROWS, _COLUMNS = 256, 2048  # a block of distances
+_ROUNDING = 1e-6  # a distance this far below 0, in parts of the largest one, is 0
+_SELF = 1e-3  # and a point may be this far from itself: the root of what rounding leaves of a square
+
+
+def matrix_precision(X: Any) -> np.dtype:
+    """float32 for data that float32 holds, float64 otherwise."""
+    return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
+
+
+def matrix_merges(
+    X: Any, similarity: Similarity, linkage: str, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
+) -> Merges:
+    """The merges of the rows of ``X`` (or of the matrix that it is), which were checked."""
+    n = X.shape[0]
+    distinct = _distinct_rows(X, similarity)
+    count = len(distinct.leaf)
+    if count == 1:
+        return distinct.merges
+    dtype = matrix_precision(X)
+    instead = 'use linkage="average" (linear memory) or method="scc".'
+    if similarity.is_given:
+        instead = "give a sparse matrix of the nearest pairs only."
+    elif dtype == np.float64:
+        instead = f"pass float32 to halve that, {instead}"
+    check_memory(
+        dtype.itemsize * (count * (count - 1) // 2 + 4 * _ROWS * _COLUMNS * resolve_jobs(n_jobs)),
+        f"HAC with {linkage} linkage and metric {str(similarity)!r} on {count} points",
+        instead,
+    )
+    if count < n:
+        X = X[distinct.leaf]
+    distance, top = _distances(X, similarity, dtype, n_jobs, report)
+    unit = 1.0
+    if linkage in _SQUARED:
+        largest = float(distance.max())
+        unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0  # so that squares neither overflow nor vanish
+        for part in row_blocks(len(distance), _ROWS * _COLUMNS):
+            distance[part] /= dtype.type(unit)
+            distance[part] *= distance[part]
+    counts = np.bincount(distinct.owner, weights=weight, minlength=count).astype(np.float64)
+    if linkage == "ward" and weight is not None:
+        place = 0
+        for i in range(count - 1):
+            others = counts[i + 1 :]
+            distance[place : place + len(others)] *= 2.0 * counts[i] * others / (counts[i] + others)
+            place += len(others)
+
+    kernel = _core.MatrixHac32 if dtype == np.float32 else _core.MatrixHac64
+    hac = kernel(distance, _LINKAGES[linkage], counts, resolve_jobs(n_jobs))
+    with report.stage("merge", total=count - 1) as advance:
+        hac.start()
+        while (before := hac.alive) > 1:
+            hac.run(max(64, count // 200))
+            advance(before - hac.alive)
+    left, right, height = hac.merges()
+    height = np.maximum(height + top, 0.0)
+    if linkage in _SQUARED:
+        height = unit * np.sqrt(height)
+    merges = Merges(_nodes(left, distinct, n), _nodes(right, distinct, n), height)
+    return Merges(*map(np.concatenate, zip(distinct.merges, merges, strict=True)))
+
+
+def _distinct_rows(X: Any, similarity: Similarity) -> Distinct:
+    """The rows that differ, where equal rows are at distance 0."""
+    n = X.shape[0]
+    if similarity.may_be_negative:
+        return duplicates_first(np.arange(n, dtype=np.int32))
+    if is_sparse(X):
+        seen: dict[tuple[bytes, bytes], int] = {}
+        ends = zip(X.indptr[:-1], X.indptr[1:], strict=True)
+        keys = ((X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in ends)
+        return duplicates_first(np.array([seen.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.int32))
+    return duplicates_first(_core.first_equal_rows(np.ascontiguousarray(X)))
+
+
+def _nodes(ids: np.ndarray, distinct: Distinct, n: int) -> np.ndarray:
+    """Nodes of the tree for the core's ids, which count the distinct points and then the merges."""
+    count = len(distinct.leaf)
+    made = ids >= count
+    return np.where(made, ids + (2 * n - 2 * count), distinct.node[np.where(made, 0, ids)]).astype(np.int32)
+
+
+def _distances(
+    X: Any, similarity: Similarity, dtype: np.dtype, n_jobs: int | None, report: Progress
+) -> tuple[np.ndarray, float]:
+    """The upper half of the matrix of distances, row by row; and what to add to each.
+
+    Similarities w of a known largest value are distances as their heights are (1 − cos, 1 − w). Others count as −w,
+    with the largest one, that of a point with itself included, to be added.
+    """
+    n = X.shape[0]
+    distance = np.empty(n * (n - 1) // 2, dtype=dtype)
+    counts_down = similarity.kind == "similarity" and similarity.to_height[0] == 0
+    # Products of float32 rows lose the digits that tell near points apart.
+    exact = similarity.order is not None and not similarity.is_given
+
+    def rows_of(part: slice) -> Any:
+        return X[part].astype(np.float64) if exact else X[part]
+
+    def work(block: tuple[slice, slice]) -> tuple[float, float]:
+        rows, columns = block
+        value = (
+            similarity.block_of(X, rows, columns)
+            if similarity.is_given
+            else similarity.block(rows_of(rows), rows_of(columns))
+        )
+        value = similarity.height(value)
+        for i in range(rows.start, min(rows.stop, columns.stop - 1)):
+            first = max(columns.start, i + 1)
+            place = i * (2 * n - i - 1) // 2 - i - 1
+            distance[place + first : place + columns.stop] = value[i - rows.start, first - columns.start :]
+        return float(value.min()), float(value.max())
+
+    blocks = [(r, c) for r in row_blocks(n, _ROWS) for c in row_blocks(n, _COLUMNS) if c.stop > r.start]
+    with report.stage("distances", total=len(blocks)) as advance:
+        ranges = map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
+    low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
+    if counts_down:
+        return distance, -low
+    if low < -_ROUNDING * max(high, -low):
+        raise InvalidInput(
+            f"Negative values in data: metric {str(similarity)!r} has the distance {low:.6g}, and distances are at "
+            "least 0. Are these similarities? Say so: metric=ramify.similarity."
+            + ("precomputed(kind='similarity')." if similarity.is_given else "custom(f, kind='similarity').")
+        )
+    if similarity.is_given and (own := np.abs(X.diagonal())).max() > _SELF * high:
+        raise InvalidInput(
+            f"X[{own.argmax()}, {own.argmax()}] is {own.max():.6g}, but a point's distance to itself is 0. Are these "
+            "similarities? Say so: metric=ramify.similarity.precomputed(kind='similarity')."
+        )
+    if low < 0:
+        np.maximum(distance, 0, out=distance)
+    return distance, 0.0
