@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,47 @@ def exact_sklearn(X: np.ndarray) -> Any:
     return NearestNeighbors(n_neighbors=K, algorithm="brute").fit(X).kneighbors(return_distance=False)
 
 
+def _shards(X: np.ndarray, share: float) -> Any:
+    import ramify
+
+    return ramify.neighbors(X, K, method="shards", recall=share).indices.reshape(len(X), K)
+
+
+def _descent(X: np.ndarray) -> Any:
+    from pynndescent import NNDescent
+
+    return NNDescent(X, n_neighbors=K + 1, random_state=0).neighbor_graph[0]
+
+
+def _hnswlib(X: np.ndarray, ef: int) -> Any:
+    import hnswlib
+
+    index = hnswlib.Index("l2", X.shape[1])
+    index.init_index(len(X), M=16, ef_construction=ef, random_seed=0)
+    index.add_items(X)
+    index.set_ef(ef)
+    return index.knn_query(X, K + 1)[0]
+
+
+def _faiss_hnsw(X: np.ndarray, ef: int) -> Any:
+    import faiss
+
+    index = faiss.IndexHNSWFlat(X.shape[1], 16)
+    index.hnsw.efConstruction, index.hnsw.efSearch = ef, ef
+    index.add(X)
+    return index.search(X, K + 1)[1]
+
+
+def _faiss_ivf(X: np.ndarray, probes: int) -> Any:
+    import faiss
+
+    index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], 1024)
+    index.train(X)
+    index.add(X)
+    index.nprobe = probes
+    return index.search(X, K + 1)[1]
+
+
 def _approximate(name: str, about: str, make: Any, short: dict[str, int], long: dict[str, int]) -> None:
     case = Case(name, about, short=short, long=long, repeat=1)
 
@@ -66,46 +108,14 @@ def _approximate(name: str, about: str, make: Any, short: dict[str, int], long: 
         truth = np.array([row[row != own][:K] for row, own in zip(found, rows, strict=True)])
         return {"X": X, "rows": rows, "truth": truth}
 
-    @case.contestant("ramify shards", needs="ramify.neighbors")
-    def shards(X: np.ndarray) -> Any:
-        import ramify
-
-        return ramify.neighbors(X, K, method="shards", recall=0.95).indices.reshape(len(X), K)
-
-    @case.contestant("pynndescent", needs="pynndescent", warm_up=True)
-    def descent(X: np.ndarray) -> Any:
-        from pynndescent import NNDescent
-
-        return NNDescent(X, n_neighbors=K + 1, random_state=0).neighbor_graph[0]
-
-    @case.contestant("hnswlib", needs="hnswlib", max_n=300_000)
-    def hnsw(X: np.ndarray) -> Any:
-        import hnswlib
-
-        index = hnswlib.Index("l2", X.shape[1])
-        index.init_index(len(X), M=16, ef_construction=100, random_seed=0)
-        index.add_items(X)
-        index.set_ef(100)
-        return index.knn_query(X, K + 1)[0]
-
-    @case.contestant("faiss IVF", needs="faiss", max_n=300_000)
-    def ivf(X: np.ndarray) -> Any:
-        import faiss
-
-        index = faiss.IndexIVFFlat(faiss.IndexFlatL2(X.shape[1]), X.shape[1], 1024)
-        index.train(X)
-        index.add(X)
-        index.nprobe = 48
-        return index.search(X, K + 1)[1]
-
-    @case.contestant("faiss HNSW", needs="faiss", max_n=300_000)
-    def faiss_hnsw(X: np.ndarray) -> Any:
-        import faiss
-
-        index = faiss.IndexHNSWFlat(X.shape[1], 16)
-        index.hnsw.efConstruction, index.hnsw.efSearch = 100, 100
-        index.add(X)
-        return index.search(X, K + 1)[1]
+    for share in (0.95, 0.98, 0.99):
+        case.contestant(f"ramify {share}", needs="ramify.neighbors")(partial(_shards, share=share))
+    case.contestant("pynndescent", needs="pynndescent", warm_up=True)(_descent)
+    for ef in (50, 100):
+        case.contestant(f"hnswlib ef {ef}", needs="hnswlib", max_n=300_000)(partial(_hnswlib, ef=ef))
+        case.contestant(f"faiss HNSW ef {ef}", needs="faiss", max_n=300_000)(partial(_faiss_hnsw, ef=ef))
+    for probes in (48, 96):
+        case.contestant(f"faiss IVF {probes}/1024", needs="faiss", max_n=300_000)(partial(_faiss_ivf, probes=probes))
 
     @case.quality("recall")
     def recall(result: np.ndarray, rows: np.ndarray, truth: np.ndarray) -> float:

@@ -1,21 +1,29 @@
-// Bindings of graph.hpp.
+// Bindings of graph.hpp and symmetrize.hpp.
 #include "graph.hpp"
 
 #include "bind.hpp"
+#include "symmetrize.hpp"
 
 namespace ramify {
 
 namespace {
-nb::tuple both_directions(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> value, int how) {
+template <typename T>
+Array1<T> hand_over(Raw<T> values) {
+    T* data = values.data.release();
+    return Array1<T>(data, {values.size}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
+}
+
+nb::tuple both_directions(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> value, int how, int threads) {
     Edges edges;
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
-        edges = symmetrize(indptr.data(), indices.data(), value.data(), indptr.shape(0) - 1, static_cast<Combine>(how),
-                           interrupt);
+        edges = Symmetrize(indptr.data(), indices.data(), value.data(), indptr.shape(0) - 1, static_cast<Combine>(how),
+                           threads)
+                    .run(interrupt);
     }
-    return nb::make_tuple(to_numpy(std::move(edges.indptr)), to_numpy(std::move(edges.indices)),
-                          to_numpy(std::move(edges.value)));
+    return nb::make_tuple(hand_over(std::move(edges.indptr)), hand_over(std::move(edges.indices)),
+                          hand_over(std::move(edges.value)));
 }
 
 Array1<std::int32_t> component_labels(In1<std::int64_t> indptr, In1<std::int32_t> indices) {

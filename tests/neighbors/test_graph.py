@@ -59,6 +59,32 @@ def test_symmetrize_equals_scipy(n, density, seed, whole):
         result.validate()
         assert NeighborGraph(result.indptr, result.indices, result.weight).symmetric
     assert graph.symmetric == bool((W == W.T).all())
+
+
+@pytest.mark.parametrize("how", ["max", "min", "mean", "mutual"])
+def test_a_graph_of_many_buckets_is_symmetrized_the_same_by_any_number_of_threads(how):
+    """Rows of very different lengths, over several of the buckets that the kernel sorts edges into."""
+    n = 9000
+    A = random_matrix(n, 0.0005, 3).tolil()
+    A[17, ::2] = 0.5  # a hub
+    A = A.tocsr()
+    A.setdiag(0)
+    A.eliminate_zeros()
+    graph = NeighborGraph.from_scipy(A)
+    one, two, many = (graph.symmetrize(how, n_jobs=jobs) for jobs in (1, 2, 5))
+    for other in (two, many):
+        assert np.array_equal(one.indptr, other.indptr)
+        assert np.array_equal(one.indices, other.indices)
+        assert np.array_equal(one.weight, other.weight)
+    both = (A != 0).multiply(A.T != 0)
+    larger = A.maximum(A.T)
+    expected = {
+        "max": larger,
+        "min": larger - larger.multiply(both) + A.minimum(A.T),
+        "mean": (A + A.T) / 2,
+        "mutual": larger.multiply(both),
+    }[how]
+    assert abs(one.to_scipy() - expected).max() < 1e-6
     count, labels = connected_components(A, directed=False)
     ours = graph.components()
     assert ours.max(initial=-1) + 1 == count

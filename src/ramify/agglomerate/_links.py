@@ -101,9 +101,9 @@ def is_graph(X: Any, metric: Any) -> bool:
     return precomputed or (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
-def as_links(graph: NeighborGraph) -> Links:
+def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
     """The links of a graph; one direction of an edge is enough."""
-    graph = graph.symmetrize()
+    graph = graph.symmetrize(n_jobs=n_jobs)
     info = {"metric": graph.metric, "n_edges": graph.n_edges // 2}
     if graph.kind == "distance":
         value = graph.distances()
@@ -160,7 +160,7 @@ def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, re
         graph = X if isinstance(X, NeighborGraph) else _from_matrix(X, metric)
         if graph.n_points == 0:
             raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
-        links = as_links(graph)
+        links = as_links(graph, n_jobs)
         links.info["input"] = "graph"
         parts = int(graph.components().max(initial=0)) + 1
         if parts > 1:
@@ -178,7 +178,7 @@ def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, re
         graph = NeighborGraph([0, 0], np.empty(0, dtype=np.int32), np.empty(0), metric=similarity)
     else:
         graph = neighbors(X, min(n_neighbors, n - 1), similarity, n_jobs=n_jobs, progress=report)
-    links = as_links(graph)
+    links = as_links(graph, n_jobs)
     links.info["neighbors"] = graph.info
     return links
 

@@ -29,6 +29,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import FileError, InvalidInput
+from ramify.parallel import resolve_jobs
 from ramify.progress import Progress, ProgressLike
 from ramify.similarity import Similarity, get_similarity
 from ramify.validate import check_choice, is_sparse
@@ -182,7 +183,7 @@ class NeighborGraph:
         """Whether every edge has its reverse with the same value."""
         if self._symmetric is None:
             value = self._values()
-            edges = _core.symmetrize(self.indptr, self.indices, value, _CODE["max"])
+            edges = _core.symmetrize(self.indptr, self.indices, value, _CODE["max"], resolve_jobs(-1))
             same = len(edges[1]) == self.n_edges and np.array_equal(edges[1], self.indices)
             self._symmetric = bool(same and np.array_equal(edges[2], value))
         return self._symmetric
@@ -221,7 +222,9 @@ class NeighborGraph:
 
     # --- both directions, components --------------------------------------------------------------------------------
 
-    def symmetrize(self, how: Literal["max", "min", "mean", "mutual"] = "max") -> NeighborGraph:
+    def symmetrize(
+        self, how: Literal["max", "min", "mean", "mutual"] = "max", *, n_jobs: int | None = -1
+    ) -> NeighborGraph:
         """The graph with both directions of every edge, with the same value. Linear time.
 
         Parameters
@@ -231,6 +234,8 @@ class NeighborGraph:
             or with ½(w_ij + w_ji), a missing direction counting as 0 (``"mean"``); or only edges that go both ways are
             kept (``"mutual"``). The two directions of a nearest-neighbour graph have the same weight, so that ``"max"``
             is the union of the neighbours.
+        n_jobs : int, optional
+            Threads; -1 is all cores.
 
         Examples
         --------
@@ -243,12 +248,15 @@ class NeighborGraph:
         if self._symmetric:
             return self
         info = {**self.info, "symmetrized": how}
+        threads = resolve_jobs(n_jobs)
         if self._distance is not None and how != "mean":
             # The larger weight is the smaller distance.
             flipped = {"max": "min", "min": "max", "mutual": "mutual_min"}[how]
-            indptr, indices, value = _core.symmetrize(self.indptr, self.indices, self._distance, _CODE[flipped])
+            indptr, indices, value = _core.symmetrize(
+                self.indptr, self.indices, self._distance, _CODE[flipped], threads
+            )
             return self._with(indptr, indices, None, value, symmetric=True, info=info)
-        indptr, indices, value = _core.symmetrize(self.indptr, self.indices, self.weight, _CODE[how])
+        indptr, indices, value = _core.symmetrize(self.indptr, self.indices, self.weight, _CODE[how], threads)
         return self._with(indptr, indices, value, None, symmetric=True, info=info)
 
     def components(self) -> np.ndarray:
