@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,10 @@ from hypothesis import settings
 # A busy machine is no failure; pytest's own timeout stops what hangs.
 settings.register_profile("ramify", deadline=None)
 settings.load_profile("ramify")
+
+# A job in the background starts with Ctrl-C ignored, and so would the processes that the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
