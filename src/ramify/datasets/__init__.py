@@ -1,5 +1,24 @@
-"""Data to try things on."""
+"""Data to try things on: a real corpus, and sets on which theory says what a method finds."""
 
 from ramify.datasets.docstrings import Docstrings, load_docstrings
+from ramify.datasets.hard import make_hard_grid, make_hard_line
+from ramify.datasets.latent import make_chains, make_model_separated, make_noisy_separated
+from ramify.datasets.mixtures import make_dirichlet_mixture
+from ramify.datasets.orders import arrival_order
+from ramify.datasets.planted import Planted
+from ramify.datasets.separated import make_delta_separated, make_strictly_separated
 
-__all__ = ["Docstrings", "load_docstrings"]
+__all__ = [
+    "Docstrings",
+    "Planted",
+    "arrival_order",
+    "load_docstrings",
+    "make_chains",
+    "make_delta_separated",
+    "make_dirichlet_mixture",
+    "make_hard_grid",
+    "make_hard_line",
+    "make_model_separated",
+    "make_noisy_separated",
+    "make_strictly_separated",
+]
