@@ -160,8 +160,9 @@ private:
     }
 
     void record(Level& level, std::int64_t child, double dot, double weighted, PairSums& sums) {
-        level.joined.join(affine_.mass[child], affine_.offset[child], dot, weighted, affine_.mass[level.node], affine_,
-                          sums);
+        const double w = level.joined.join(affine_.mass[child], affine_.offset[child], dot, weighted,
+                                           affine_.mass[level.node], affine_, sums);
+        if (!affine_.cross.empty()) affine_.cross[level.node - tree_.n_leaves] += w;
     }
 
     const TreeView& tree_;

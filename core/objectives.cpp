@@ -29,27 +29,30 @@ TreeView tree_view(const Int& parent, const Int& size, const Int& child_start, c
 nb::tuple as_tuple(const PairSums& sums) { return nb::make_tuple(sums.total, sums.lca, sums.sides); }
 nb::tuple as_tuple(const TripleSums& sums) { return nb::make_tuple(sums.largest, sums.smallest); }
 
-// Sums over the leaves below each node.
-Array1<double> node_sums(Int parent, Real leaf) {
+// Sums below each node of values of the leaves, or of all nodes.
+Array1<double> node_sums(Int parent, Real value) {
     std::vector<double> sum(parent.size(), 0.0);
     {
         nb::gil_scoped_release release;
-        std::copy(leaf.data(), leaf.data() + leaf.size(), sum.begin());
+        std::copy(value.data(), value.data() + value.size(), sum.begin());
         for (std::size_t v = 0; v + 1 < sum.size(); ++v) sum[parent.data()[v]] += sum[v];
     }
     return to_numpy(std::move(sum));
 }
 
+// With `cross` of one value an inner node, that gets the weight between the children of each.
+std::span<double> cross_span(const Out1<double>& cross) { return {cross.data(), cross.size()}; }
+
 template <typename T>
 nb::tuple dense(Int parent, Int size, Int child_start, Int child_ids, In2<T> rows, Real centre, Real factor, Real mass,
-                Real offset, double scale, double shift, int threads) {
+                Real offset, double scale, double shift, int threads, Out1<double> cross) {
     PairSums sums;
     {
         nb::gil_scoped_release release;
         const auto n = static_cast<std::int64_t>(rows.shape(0));
         const TreeView tree = tree_view(parent, size, child_start, child_ids, n);
         const DenseRows<T> data{rows.data(), static_cast<std::int64_t>(rows.shape(1)), view(centre), view(factor)};
-        const Affine affine{scale, shift, view(mass), view(offset)};
+        const Affine affine{scale, shift, view(mass), view(offset), cross_span(cross)};
         Interrupt interrupt = python_interrupt();
         sums = dense_pair_sums(tree, data, affine, threads, interrupt);
     }
@@ -59,13 +62,13 @@ nb::tuple dense(Int parent, Int size, Int child_start, Int child_ids, In2<T> row
 template <typename T, typename Index>
 nb::tuple sparse(Int parent, Int size, Int child_start, Int child_ids, Int order, Int first, In1<Index> indptr,
                  In1<Index> indices, In1<T> data, std::int64_t k, Real factor, Real mass, Real offset, double scale,
-                 double shift, int threads) {
+                 double shift, int threads, Out1<double> cross) {
     PairSums sums;
     {
         nb::gil_scoped_release release;
         const TreeView tree = tree_view(parent, size, child_start, child_ids, static_cast<std::int64_t>(order.size()));
         const SparseRows<T, Index> rows{indptr.data(), indices.data(), data.data(), k, view(factor)};
-        const Affine affine{scale, shift, view(mass), view(offset)};
+        const Affine affine{scale, shift, view(mass), view(offset), cross_span(cross)};
         Interrupt interrupt = python_interrupt();
         sums = sparse_pair_sums(tree, view(order), view(first), rows, affine, threads, interrupt);
     }

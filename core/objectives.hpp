@@ -25,6 +25,7 @@ struct PairSums {
 struct Affine {
     double scale, shift;
     std::span<const double> mass, offset;  // of every node: sums over its leaves of weight and weight * offset
+    std::span<double> cross = {};          // of every inner node, where asked for: the weight between its children
 };
 
 // The children R of one node that were joined so far. Joining c adds w(R, c) to `total` and, to `sides`, the sum over a
@@ -35,8 +36,8 @@ struct JoinedChildren {
 
     static JoinedChildren only(double m, double o) { return {m, o, m * m, m * o}; }
 
-    // `dot` is <z(R), z(c)>, `weighted` the sum of |a| <z(a), z(c)>, `size` that of the node.
-    void join(double m, double o, double dot, double weighted, double size, const Affine& affine, PairSums& sums) {
+    // `dot` is <z(R), z(c)>, `weighted` the sum of |a| <z(a), z(c)>, `size` that of the node. Returns w(R, c).
+    double join(double m, double o, double dot, double weighted, double size, const Affine& affine, PairSums& sums) {
         const double w = affine.shift * mass * m + m * offset + mass * o + affine.scale * dot;
         const double reach = mass_squared + m * mass;
         sums.total += w;
@@ -47,6 +48,7 @@ struct JoinedChildren {
         offset += o;
         mass_squared += m * m;
         mass_offset += m * o;
+        return w;
     }
 };
 

@@ -76,7 +76,8 @@ private:
             const double m = affine_.mass[child];
             // The heavy child's part of the product is what is left of it without the light ones before.
             const double sides = many ? heavy_mass * (dot - light) + weighted : heavy_mass * dot;
-            joined.join(m, affine_.offset[child], dot, sides, affine_.mass[node], affine_, sums);
+            const double w = joined.join(m, affine_.offset[child], dot, sides, affine_.mass[node], affine_, sums);
+            if (!affine_.cross.empty()) affine_.cross[node - tree_.n_leaves] += w;
             for (const std::int64_t leaf : leaves(child)) {
                 add(leaf, sum_, 1.0);
                 if (many) {

@@ -1,9 +1,10 @@
-// Bindings of tree.hpp.
+// Bindings of tree.hpp and cut_path.hpp.
 #include "tree.hpp"
 
 #include <nanobind/stl/pair.h>
 
 #include "bind.hpp"
+#include "cut_path.hpp"
 
 namespace ramify {
 namespace {
@@ -47,6 +48,12 @@ nb::tuple cut(Int parent, Int size, Real largest_height, Int order, std::int64_t
     Cut out =
         released([&] { return cut_tree(ids(parent), ids(size), reals(largest_height), ids(order), n_leaves, rule); });
     return nb::make_tuple(to_numpy(std::move(out.label)), out.count, out.oversized);
+}
+
+nb::tuple path_of_cuts(Int parent, Real cost, std::int64_t n_leaves) {
+    CutPath out = released([&] { return cut_path(ids(parent), reals(cost), n_leaves); });
+    return nb::make_tuple(to_numpy(std::move(out.threshold)), to_numpy(std::move(out.price)),
+                          to_numpy(std::move(out.saving)), to_numpy(std::move(out.count)));
 }
 
 Array1<std::int64_t> top_labels(Int parent, In1<std::uint8_t> marked, std::int64_t n_leaves) {
@@ -110,6 +117,7 @@ void bind_tree(nb::module_& m) {
     m.def("tree_ancestors",
           [](Int parent, std::int64_t v) { return to_numpy(released([&] { return ancestors_of(ids(parent), v); })); });
     m.def("tree_cut", &cut);
+    m.def("tree_cut_path", &path_of_cuts);
     m.def("tree_top_labels", &top_labels);
     m.def("tree_prune", &prune);
     m.def("tree_binarize", &binarize);

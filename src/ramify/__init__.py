@@ -37,6 +37,7 @@ _MODULES = {
     "datasets",
     "divide",
     "errors",
+    "flat",
     "io",
     "metrics",
     "neighbors",

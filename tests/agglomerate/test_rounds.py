@@ -284,3 +284,32 @@ def test_schedules(metric, thresholds):
 @pytest.mark.parametrize("estimator", [ReciprocalNN(), Affinity(), SCC(), SCC(n_neighbors=None)])
 def test_scikit_learn_conventions(estimator, conforms):
     conforms(estimator)
+
+
+# --- the least DP-means cost ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "euclidean"])
+def test_scc_chooses_by_dp_means(metric):
+    from ramify.metrics import dp_means_cost
+
+    X = np.random.default_rng(0).normal(size=(300, 5)) + np.repeat(np.eye(5), 60, axis=0) * 6
+    rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    for lam in (0.2, 20.0, 1e5):
+        by_round = ramify.SCC(metric=metric, dp_means_lambda=lam, cut="round").fit(X)
+        costs = [dp_means_cost(rows, labels, lam) for labels in by_round.rounds_]
+        assert dp_means_cost(rows, by_round.labels_, lam) == pytest.approx(min(costs))
+        exact = ramify.SCC(metric=metric, dp_means_lambda=lam).fit(X)
+        assert dp_means_cost(rows, exact.labels_, lam) <= min(costs) + 1e-9
+        assert exact.labels_.tolist() == ramify.flat.by_dp_means(exact.tree_, rows, lam).tolist()
+
+
+def test_dp_means_needs_vectors():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    graph = ramify.neighbors.neighbors(X, 5)
+    with pytest.raises(InvalidInput, match=r"dp_means_lambda needs vectors .*got a graph"):
+        ramify.SCC(dp_means_lambda=1.0).fit(graph)
+    with pytest.raises(InvalidInput, match="got metric 'dot'"):
+        ramify.SCC(dp_means_lambda=1.0, metric="dot").fit(X)
+    with pytest.raises(InvalidInput, match="Give one of n_clusters, distance_threshold and dp_means_lambda"):
+        ramify.SCC(dp_means_lambda=1.0, n_clusters=3).fit(X)

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ramify as package
@@ -110,3 +111,19 @@ def test_warnings_are_one_line(ramify, tmp_path: Path) -> None:
     done = ramify("cut", "k.nwk", "-k", 2)
     assert done.code == 0 and done.out == "0\n0\n0\n"
     assert done.err.startswith("ramify: warning: The cut has 1 clusters, not 2") and done.err.count("\n") == 1
+
+
+def test_cut_by_dp_means(ramify, tmp_path: Path) -> None:
+    np.save("x.npy", np.array([[0.0], [1.0], [10.0], [12.0]]))
+    ramify("fit", "x.npy", "--method", "hac", "--out", "t.tree", "--quiet")
+    assert ramify("cut", "t.tree", "x.npy", "--dp-means", 1).out == "0\n0\n1\n2\n"
+    assert ramify("cut", "t.tree", "x.npy", "--dp-means", 4, "--json").json["sizes"] == [2, 2]
+    done = ramify("cut", "t.tree", "--dp-means", 1)
+    assert done.code == 1 and "ramify cut TREE X --dp-means PRICE" in done.err
+    done = ramify("cut", "t.tree", "x.npy", "-k", 2)
+    assert done.code == 1 and "ramify cut TREE X --dp-means PRICE" in done.err
+    done = ramify("cut", "t.tree", "x.npy", "--dp-means", 1, "-k", 2)
+    assert done.code == 1 and "leave the other rules out" in done.err
+    np.save("y.npy", np.ones((3, 1)))
+    done = ramify("cut", "t.tree", "y.npy", "--dp-means", 1)
+    assert done.code == 1 and "y.npy has 3 vectors and t.tree has 4 leaves" in done.err

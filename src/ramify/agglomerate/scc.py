@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ramify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
-from ramify.agglomerate._links import Scale
+from ramify.agglomerate._links import Scale, is_graph
 from ramify.errors import InvalidInput
-from ramify.validate import check_choice, integer
+from ramify.progress import Progress
+from ramify.tree import Tree
+from ramify.validate import check_choice, integer, number, optional
+
+if TYPE_CHECKING:
+    from ramify.flat import OptimalCuts
 
 __all__ = ["SCC"]
 
@@ -62,6 +67,10 @@ class SCC(RoundsEstimator):
         with the closest number of clusters, as in the thesis.
     distance_threshold : float, optional
         Or cut at this height.
+    dp_means_lambda : float, optional
+        Or take the clustering with the least DP-means cost, squared distances to the cluster means and this price a
+        cluster: of all cuts of the tree (``cut="exact"``), or of the rounds (``cut="round"``, as in the thesis). For
+        vectors with the metric "sqeuclidean", "euclidean" or "cosine" (whose rows count at length 1).
     n_jobs : int
         Threads; -1 is all cores. The tree does not depend on it.
 
@@ -91,7 +100,7 @@ class SCC(RoundsEstimator):
 
     _method: ClassVar = "scc"
     _heights_are_thresholds: ClassVar = True
-    _checks: ClassVar = {**SHARED_CHECKS, "n_rounds": integer(low=1)}
+    _checks: ClassVar = {**SHARED_CHECKS, "n_rounds": integer(low=1), "dp_means_lambda": optional(number(low=0.0))}
 
     def __init__(
         self,
@@ -105,6 +114,7 @@ class SCC(RoundsEstimator):
         n_clusters: int | None = None,
         cut: str = "exact",
         distance_threshold: float | None = None,
+        dp_means_lambda: float | None = None,
         n_jobs: int | None = -1,
     ) -> None:
         self.metric = metric
@@ -116,7 +126,39 @@ class SCC(RoundsEstimator):
         self.n_clusters = n_clusters
         self.cut = cut
         self.distance_threshold = distance_threshold
+        self.dp_means_lambda = dp_means_lambda
         self.n_jobs = n_jobs
+
+    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+        self._cuts: OptimalCuts | None = None
+        if self.dp_means_lambda is not None:
+            if self.n_clusters is not None or self.distance_threshold is not None:
+                raise InvalidInput("Give one of n_clusters, distance_threshold and dp_means_lambda.")
+            metric = _cost_metric(X, self.metric)
+        tree = super()._fit(X, sample_weight, report)
+        if self.dp_means_lambda is not None:
+            from ramify.flat.optimal import dp_means_cuts
+
+            self._cuts = dp_means_cuts(tree, X, metric=metric, sample_weight=sample_weight, n_jobs=self.n_jobs)
+        return tree
+
+    def _cut(self) -> np.ndarray | None:
+        if self._cuts is None or self.dp_means_lambda is None:
+            return super()._cut()
+        if self.cut == "exact":
+            return self._cuts.labels(self.dp_means_lambda)
+        cost = self._round_costs(self._cuts.node_cost) + self.dp_means_lambda * self.rounds_.n_clusters
+        return self.rounds_[len(cost) - 1 - int(np.argmin(cost[::-1]))]
+
+    def _round_costs(self, node_cost: np.ndarray) -> np.ndarray:
+        """Sum of the costs of the clusters of every round: a node is one from its level to below its parent's."""
+        tree, rounds = self.tree_, len(self.rounds_)
+        level = tree.level
+        assert level is not None
+        change = np.zeros(max(rounds, int(level[-1]) + 1) + 1)
+        np.add.at(change, level, node_cost)
+        np.subtract.at(change, level[tree.parent[:-1]], node_cost[:-1])
+        return np.cumsum(change)[:rounds]
 
     def _rule(self) -> dict[str, Any]:
         return {"until_stable": bool(self.until_stable)}
@@ -126,6 +168,17 @@ class SCC(RoundsEstimator):
             check_choice("thresholds", self.thresholds, _SCHEDULES)
             return _schedule(self.thresholds, self.n_rounds, scale).tolist()
         return _given(self.thresholds, scale).tolist()
+
+
+def _cost_metric(X: Any, metric: Any) -> str:
+    """The metric of the DP-means cost for data and a metric of SCC."""
+    if is_graph(X, metric) or str(metric) not in ("sqeuclidean", "euclidean", "cosine"):
+        given = "a graph" if is_graph(X, metric) else f"metric {str(metric)!r}"
+        raise InvalidInput(
+            f"dp_means_lambda needs vectors with metric 'sqeuclidean', 'euclidean' or 'cosine', got {given}; use "
+            "n_clusters, or ramify.flat.by_dp_means(model.tree_, vectors, lam)."
+        )
+    return "cosine" if str(metric) == "cosine" else "sqeuclidean"
 
 
 def _schedule(name: str, n_rounds: int, scale: Scale) -> np.ndarray:

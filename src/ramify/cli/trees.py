@@ -13,10 +13,13 @@ from ramify.cli._common import (
     Items,
     ItemsColumn,
     TreeFile,
+    VectorColumn,
+    columns,
     count,
     print_json,
     print_outline,
     read_named_items,
+    read_points_of,
 )
 
 if TYPE_CHECKING:
@@ -45,10 +48,19 @@ def info(
 
 def cut(
     tree_file: TreeFile,
+    x: Annotated[Path | None, typer.Argument(metavar="[X]", help="With --dp-means: the vectors of the leaves.")] = None,
     n_clusters: Annotated[int | None, typer.Option("--n-clusters", "-k", help="How many clusters.")] = None,
     height: Annotated[float | None, typer.Option(help="Keep together what was joined at or below.")] = None,
     min_size: Annotated[int | None, typer.Option(help="No cluster smaller than this.")] = None,
     max_size: Annotated[int | None, typer.Option(help="No cluster larger than this.")] = None,
+    dp_means: Annotated[
+        float | None,
+        typer.Option(help="Price of a cluster: the cheapest of all cuts, in squared distances to the means of X."),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="With --dp-means: sqeuclidean, or cosine for rows at length 1.")
+    ] = "sqeuclidean",
+    column: VectorColumn = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help=".csv .tsv .txt .npy .parquet; default: one label a line on stdout"),
@@ -63,10 +75,19 @@ def cut(
     """
     import numpy as np
 
+    from ramify.errors import InvalidInput
+    from ramify.flat import by_dp_means
     from ramify.io import write_labels
 
     tree, names = _read(tree_file, items, items_column)
-    labels = tree.cut(n_clusters, height=height, min_size=min_size, max_size=max_size)
+    if (dp_means is None) != (x is None):
+        raise InvalidInput("The DP-means cut takes a price and the vectors: ramify cut TREE X --dp-means PRICE.")
+    if dp_means is None or x is None:
+        labels = tree.cut(n_clusters, height=height, min_size=min_size, max_size=max_size)
+    else:
+        if not n_clusters is height is min_size is max_size is None:
+            raise InvalidInput("--dp-means chooses the clusters by their cost alone; leave the other rules out.")
+        labels = by_dp_means(tree, read_points_of(tree, tree_file, x, columns(column)), dp_means, metric=metric)
     sizes = np.bincount(labels)
     if out is not None:
         write_labels(out, labels, names)

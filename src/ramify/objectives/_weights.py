@@ -98,11 +98,20 @@ class FeatureWeights(PairWeights):
         self.name = name
 
     def pair_sums(self, tree: Tree, n_jobs: int | None, report: Progress) -> PairSums:
+        return self._sums(tree, n_jobs, np.empty(0))
+
+    def cross(self, tree: Tree, n_jobs: int | None) -> np.ndarray:
+        """The weight between the children of every inner node: Σ w over the pairs of leaves that meet there."""
+        cross = np.zeros(tree.n_nodes - tree.n_leaves)
+        self._sums(tree, n_jobs, cross)
+        return cross
+
+    def _sums(self, tree: Tree, n_jobs: int | None, cross: np.ndarray) -> PairSums:
         f = self.features
         factor = self.weight if f.row_scale is None else self.weight * f.row_scale
         mass = _core.node_sums(tree.parent, self.weight)
         offset = _core.node_sums(tree.parent, self.weight * f.offset)
-        tail = (factor, mass, offset, f.scale, f.shift, self._threads(n_jobs))
+        tail = (factor, mass, offset, f.scale, f.shift, self._threads(n_jobs), cross)
         if is_sparse(f.rows):
             rows = f.rows
             return PairSums(
