@@ -58,6 +58,7 @@ void bind_norms(nb::module_& m);
 void bind_objectives(nb::module_& m);
 void bind_pairs(nb::module_& m);
 void bind_random_trees(nb::module_& m);
+void bind_reach(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_topk(nb::module_& m);
 void bind_tree(nb::module_& m);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,17 +15,11 @@ struct MergeList {
     std::vector<double> height;
 };
 
-// The edges from the shortest up, each as the merge of the clusters at its ends; equal ones in the order of their ends.
-// Nodes below `first` are given, the merges make first, first + 1, ...
-inline MergeList merge_edges(const std::int32_t* a, const std::int32_t* b, const double* length, std::size_t edges,
-                             std::int32_t first) {
-    std::vector<std::int32_t> order(edges);
-    std::iota(order.begin(), order.end(), 0);
-    const auto ends = [&](std::int32_t e) { return std::minmax(a[e], b[e]); };
-    std::sort(order.begin(), order.end(), [&](std::int32_t e, std::int32_t f) {
-        return length[e] != length[f] ? length[e] < length[f] : ends(e) < ends(f);
-    });
-    std::vector<std::int32_t> up(first + edges, -1);
+// The edges in the given order, each as the merge of the clusters at its ends. Nodes below `first` are given, the
+// merges make first, first + 1, ...
+inline MergeList merge_in_order(const std::int32_t* a, const std::int32_t* b, const double* length,
+                                std::span<const std::int32_t> order, std::int32_t first) {
+    std::vector<std::int32_t> up(first + order.size(), -1);
     const auto root = [&](std::int32_t v) {
         while (up[v] >= 0) {
             if (up[up[v]] >= 0) up[v] = up[up[v]];
@@ -41,6 +36,18 @@ inline MergeList merge_edges(const std::int32_t* a, const std::int32_t* b, const
         merges.height.push_back(length[e]);
     }
     return merges;
+}
+
+// The edges from the shortest up, equal ones in the order of their ends.
+inline MergeList merge_edges(const std::int32_t* a, const std::int32_t* b, const double* length, std::size_t edges,
+                             std::int32_t first) {
+    std::vector<std::int32_t> order(edges);
+    std::iota(order.begin(), order.end(), 0);
+    const auto ends = [&](std::int32_t e) { return std::minmax(a[e], b[e]); };
+    std::sort(order.begin(), order.end(), [&](std::int32_t e, std::int32_t f) {
+        return length[e] != length[f] ? length[e] < length[f] : ends(e) < ends(f);
+    });
+    return merge_in_order(a, b, length, order, first);
 }
 
 }  // namespace ramify

@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 #: Public name -> module it lives in; a name that maps to itself is a module.
 _PUBLIC = {
     "Affinity": "ramify.agglomerate",
+    "Birch": "ramify.agglomerate",
     "HAC": "ramify.agglomerate",
     "NeighborGraph": "ramify.neighbors",
     "RamifyError": "ramify.errors",
@@ -25,6 +26,7 @@ _PUBLIC = {
     "RandomCut": "ramify.divide",
     "RandomTree": "ramify.divide",
     "ReciprocalNN": "ramify.agglomerate",
+    "RobustSingleLinkage": "ramify.agglomerate",
     "SCC": "ramify.agglomerate",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",

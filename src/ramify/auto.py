@@ -18,10 +18,12 @@ __all__ = ["METHODS", "fit"]
 #: Method name -> name of the estimator in ``ramify``.
 METHODS: dict[str, str] = {
     "affinity": "Affinity",
+    "birch": "Birch",
     "hac": "HAC",
     "random": "RandomTree",
     "random-cut": "RandomCut",
     "reciprocal": "ReciprocalNN",
+    "robust": "RobustSingleLinkage",
     "scc": "SCC",
 }
 
