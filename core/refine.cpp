@@ -31,14 +31,14 @@ public:
     // The number of moves, and what they gained.
     std::pair<std::int64_t, double> pass(Node limit, Node first, double tolerance, int threads, double seconds,
                                          nb::callable report) {
-        Control control(seconds, [&](std::int64_t done, std::int64_t total) {
-            nb::gil_scoped_acquire gil;
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            report(done, total);
+        return controlled(seconds, report,
+                          [&](Control& control) { return refiner_.pass(limit, first, tolerance, threads, control); });
+    }
+    std::pair<std::int64_t, double> restart(Node limit, int starts, std::uint64_t seed, double tolerance, int threads,
+                                            double seconds, nb::callable report) {
+        return controlled(seconds, report, [&](Control& control) {
+            return refiner_.restart(limit, starts, seed, tolerance, threads, control);
         });
-        nb::gil_scoped_release release;
-        const auto o = refiner_.pass(limit, first, tolerance, threads, control);
-        return {o.moves, o.gained};
     }
     nb::tuple links() const {
         const BinaryTree& t = refiner_.tree();
@@ -51,6 +51,18 @@ public:
     double mean_depth() const { return refiner_.tree().mean_depth(); }
 
 private:
+    template <typename Work>
+    std::pair<std::int64_t, double> controlled(double seconds, const nb::callable& report, Work&& work) {
+        Control control(seconds, [&](std::int64_t done, std::int64_t total) {
+            nb::gil_scoped_acquire gil;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            report(done, total);
+        });
+        nb::gil_scoped_release release;
+        const refine::Outcome o = work(control);
+        return {o.moves, o.gained};
+    }
+
     refine::Refiner<Source> refiner_;
 };
 
@@ -60,6 +72,8 @@ auto bind_refiner(nb::module_& m, const char* name) {
     return nb::class_<R>(m, name)
         .def("run", &R::pass, nb::arg("limit"), nb::arg("first"), nb::arg("tolerance"), nb::arg("threads"),
              nb::arg("seconds"), nb::arg("report"))
+        .def("restart", &R::restart, nb::arg("limit"), nb::arg("starts"), nb::arg("seed"), nb::arg("tolerance"),
+             nb::arg("threads"), nb::arg("seconds"), nb::arg("report"))
         .def("links", &R::links)
         .def("objective", &R::objective)
         .def("mean_depth", &R::mean_depth);

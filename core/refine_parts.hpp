@@ -5,10 +5,13 @@
 // the sum over the parts, and the leaves of a part do not change when the parts below are rearranged: so all parts can
 // be refined at the same time, and the sum of their gains is the gain of the whole. The next pass cuts elsewhere.
 #pragma once
+#include <cmath>
 #include <queue>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "random_trees.hpp"
 #include "refine_control.hpp"
 #include "refine_search.hpp"
 #include "refine_tree.hpp"
@@ -108,14 +111,64 @@ public:
         return sum;
     }
 
+    // Looks for a better top of the tree, of `limit` nodes, from random ones; what hangs below stays as it is. Local
+    // moves hardly ever exchange large subtrees: here these are few, and a search takes next to no time.
+    Outcome restart(Node limit, int starts, std::uint64_t seed, double tolerance, int threads, Control& control) {
+        if (tree_.leaves < 3) return {};
+        const std::vector<Part> parts = cut(tree_, limit, limit);
+        source_.cut(tree_, parts);
+        const Part& top = parts[0];
+        const BinaryTree start = local_tree(top);
+        const auto weights = source_.weights(top, start, control);
+        std::vector<BinaryTree> found(starts);
+        Team team(threads), alone(1);
+        team.run(starts, [&](std::int64_t i, int) {
+            if (control.stop(0)) return;
+            BinaryTree tree = random_tree(start, random_bits(seed, static_cast<std::uint64_t>(i)));
+            Search<std::remove_const_t<decltype(weights)>> search(std::move(tree), weights, tolerance, alone, control);
+            search.run();
+            found[i] = search.tree();
+        });
+        control.finish();
+        double before = 0.0;
+        for (Node v : top.inner) before += tree_.size[v] * tree_.cross[v];
+        const BinaryTree* best = nullptr;
+        double least = before - tolerance * std::abs(before);
+        for (const BinaryTree& tree : found)
+            if (tree.leaves > 0 && tree.objective() < least) {
+                best = &tree;
+                least = tree.objective();
+            }
+        if (best == nullptr) return {};
+        write_back(top, *best);
+        tree_.fill_sizes();
+        return {1, before - least};
+    }
+
 private:
-    void refine(const Part& part, double tolerance, Team& team, Control& control, Outcome& outcome) {
-        // At the end of the time there is nothing left to do, once the cross weights of all nodes are known.
-        if (control.failed() || (known_ && control.stop(0))) return;
+    BinaryTree local_tree(const Part& part) const {
         const Node n = static_cast<Node>(part.members.size());
         std::vector<double> size(n);
         for (Node i = 0; i < n; ++i) size[i] = tree_.size[part.members[i]];
-        BinaryTree local(n, part.left.data(), part.right.data(), size.data());
+        return BinaryTree(n, part.left.data(), part.right.data(), size.data());
+    }
+
+    static BinaryTree random_tree(const BinaryTree& like, std::uint64_t seed) {
+        const Node n = like.leaves;
+        std::vector<Node> left(n - 1, kNone), right(n - 1, kNone);
+        const auto parent = uniform_binary_tree(n, seed);
+        for (Node v = 0; v < 2 * n - 1; ++v)
+            if (parent[v] >= 0) {
+                Node& first = left[parent[v] - n];
+                (first == kNone ? first : right[parent[v] - n]) = v;
+            }
+        return BinaryTree(n, left.data(), right.data(), like.size.data());
+    }
+
+    void refine(const Part& part, double tolerance, Team& team, Control& control, Outcome& outcome) {
+        // At the end of the time there is nothing left to do, once the cross weights of all nodes are known.
+        if (control.failed() || (known_ && control.stop(0))) return;
+        BinaryTree local = local_tree(part);
         auto weights = source_.weights(part, local, control);
         Search<decltype(weights)> search(std::move(local), std::move(weights), tolerance, team, control);
         if (!control.stop(0)) search.run();

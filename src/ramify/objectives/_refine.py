@@ -15,12 +15,9 @@ from ramify.parallel import resolve_jobs
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_float, check_random_state, optional
+from ramify.validate import check_float, optional
 
 __all__ = ["refine"]
-
-#: Up to this many points the search also starts from random trees, this many: they cost next to nothing there.
-_FEW, _STARTS = 512, 24
 
 
 def refine(
@@ -96,7 +93,7 @@ def refine(
         binary = tree if tree.is_binary else tree.binarize(random_state)
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
         moves = Moves.of(weights, -1.0 if goal.kind == "distance" else 1.0, n_jobs, report)
-        search = _best_search(moves, binary, deadline, random_state, resolve_jobs(n_jobs), report)
+        search = moves.search(binary, deadline, random_state, resolve_jobs(n_jobs), report)
         height = get_similarity(goal.default_metric if metric is None else metric, kind=goal.kind).height
         better = _tree_of(search, weights, goal, height, tree)
         before = goal.value(weights.pair_sums(tree, n_jobs, report), weights.mass)
@@ -111,22 +108,6 @@ def refine(
         "after": after,
     }
     return better
-
-
-def _best_search(
-    moves: Moves, tree: Tree, deadline: float | None, random_state: Any, threads: int, report: Progress
-) -> Any:
-    """The search from ``tree``; for few points also those from random trees, where that ends lower."""
-    best = moves.search(tree, deadline, threads, report)
-    n = tree.n_leaves
-    for seed in check_random_state(random_state).integers(2**31, size=_STARTS if n <= _FEW else 0):
-        if deadline is not None and time.monotonic() > deadline:
-            break
-        start = Tree.from_parents(_core.uniform_tree(n, int(seed)), n)
-        other = moves.search(start, deadline, threads, Progress())
-        if other.objective() < best.objective():
-            best = other
-    return best
 
 
 def _tree_of(search: Any, weights: PairWeights, goal: Objective, height: Any, origin: Tree) -> Tree:

@@ -13,7 +13,7 @@ from ramify import _core
 from ramify.objectives._weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import available_memory, is_sparse
+from ramify.validate import available_memory, check_random_state, is_sparse
 
 __all__ = ["Moves"]
 
@@ -26,6 +26,8 @@ _PART, _FIRST = 1024, 384
 #: A sweep that gains less than this share of the objective is the last; and, by parts, a pass.
 _TOLERANCE, _PASS_TOLERANCE = 1e-7, 1e-4
 _PASSES = 20
+#: Then the topmost nodes are put together anew from random trees, while that helps, so many times at most.
+_RESTARTS = 4
 
 
 @dataclass
@@ -42,12 +44,15 @@ class Moves:
         Up to this many leaves a tree is searched as a whole; above, part by part.
     row : float
         Steps it takes to add up one leaf.
+    top : int
+        Topmost nodes that are put together anew.
     """
 
     weight: np.ndarray
     start: Callable[[np.ndarray, np.ndarray], Any]
     whole: int
     row: float
+    top: int = 1024
 
     @classmethod
     def of(cls, weights: PairWeights, sign: float, n_jobs: int | None, report: Progress) -> Moves:
@@ -58,29 +63,55 @@ class Moves:
         assert isinstance(weights, BlockWeights)
         return _by_matrix(weights, sign, n_jobs, report)
 
-    def search(self, tree: Tree, deadline: float | None, threads: int, report: Progress) -> Any:
+    def search(self, tree: Tree, deadline: float | None, random_state: Any, threads: int, report: Progress) -> Any:
         """A native search that has run, from the binary ``tree``."""
         children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
         search = self.start(np.ascontiguousarray(children[0::2]), np.ascontiguousarray(children[1::2]))
-        n, seen = tree.n_leaves, (0, 0)
-        for number in range(_PASSES):
-            left = -1.0 if deadline is None else max(0.0, deadline - time.monotonic())
-            if left == 0.0 and number > 0:
+        run = _Run(search, deadline, threads, report)
+        self._passes(run, tree.n_leaves)
+        starts = min(max(6, 6144 // min(self.top, tree.n_leaves)), 24)
+        for seed in check_random_state(random_state).integers(2**63, size=_RESTARTS):
+            if run.out_of_time or run.do(search.restart, self.top, starts, int(seed))[0] == 0:
                 break
-            whole = n <= self.whole and n * search.mean_depth() * self.row <= _STEPS
-            part, first = (n, n) if whole else (_PART, _PART if number % 2 == 0 else _FIRST)
-            latest = seen
-
-            def show(done: int, total: int, before: tuple[int, int] = seen) -> None:
-                nonlocal latest
-                latest = (before[0] + done, before[1] + total)
-                report.update("refining", *latest)
-
-            moves, gained = search.run(part, first, _TOLERANCE, threads, left, show)
-            seen = latest
-            if moves == 0 or whole or (gained <= _PASS_TOLERANCE * abs(search.objective())):
-                break
+            self._passes(run, tree.n_leaves)
         return search
+
+    def _passes(self, run: _Run, n: int) -> None:
+        for number in range(_PASSES):
+            if number > 0 and run.out_of_time:
+                break
+            whole = n <= self.whole and n * run.search.mean_depth() * self.row <= _STEPS
+            part, first = (n, n) if whole else (_PART, _PART if number % 2 == 0 else _FIRST)
+            moves, gained = run.do(run.search.run, part, first)
+            if moves == 0 or whole or gained <= _PASS_TOLERANCE * abs(run.search.objective()):
+                break
+
+
+@dataclass
+class _Run:
+    """One search: its time, its threads, and how far it says it is."""
+
+    search: Any
+    deadline: float | None
+    threads: int
+    report: Progress
+    done: int = 0
+    total: int = 0
+
+    @property
+    def out_of_time(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def do(self, step: Callable[..., tuple[int, float]], *args: int) -> tuple[int, float]:
+        """The number of moves of a native step, and what they gained."""
+        done, total = self.done, self.total
+
+        def show(more: int, of: int) -> None:
+            self.done, self.total = done + more, total + of
+            self.report.update("refining", self.done, self.total)
+
+        left = -1.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return step(*args, _TOLERANCE, self.threads, left, show)
 
 
 def _by_features(weights: FeatureWeights, sign: float) -> Moves:
@@ -118,4 +149,4 @@ def _by_matrix(weights: BlockWeights, sign: float, n_jobs: int | None, report: P
 
     # As a whole the search keeps a row in float64 for every node.
     fits = 16 * weights.n**2 <= available_memory() // 2
-    return Moves(weights.weight, start, whole=_MATRIX if fits else 0, row=1.0)
+    return Moves(weights.weight, start, whole=_MATRIX if fits else 0, row=1.0, top=256)
