@@ -37,13 +37,13 @@ public:
     }
 
     // Sums of what hangs below the cuts: the parts below come first.
-    void cut(const BinaryTree& tree, const std::vector<Part>& parts) {
+    void cut(const BinaryTree& tree, const std::vector<Part>& parts, Control& control) {
         leaves_ = tree.leaves;
         place_.assign(tree.nodes() - tree.leaves, kNone);
         for (std::size_t i = 1; i < parts.size(); ++i) place_[parts[i].root() - leaves_] = static_cast<Node>(i);
         sums_.assign(parts.size() * width(), 0.0);
         std::vector<double> row(width());
-        for (std::size_t i = parts.size(); i-- > 1;)
+        for (std::size_t i = parts.size(); i-- > 1 && !control.failed();)
             for (Node v : parts[i].members) {
                 const double* x = member(v, row.data());
                 for (std::size_t j = 0; j < width(); ++j) sums_[i * width() + j] += x[j];

@@ -28,7 +28,7 @@ class GraphSource {
 public:
     explicit GraphSource(const Graph<T>& graph) : graph_(graph) {}
 
-    void cut(const BinaryTree& tree, const std::vector<Part>&) { order_ = LeafOrder(tree); }
+    void cut(const BinaryTree& tree, const std::vector<Part>&, Control&) { order_ = LeafOrder(tree); }
 
     // An edge belongs to the part where its ends meet. The leaves of all members are gone through except those of the
     // largest, whose pairs the others know: a leaf takes its turn in log2(n) parts at most, for every shape of tree.

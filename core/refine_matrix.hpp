@@ -25,7 +25,7 @@ class MatrixSource {
 public:
     explicit MatrixSource(const Matrix<T>& matrix) : matrix_(matrix) {}
 
-    void cut(const BinaryTree& tree, const std::vector<Part>&) { order_ = LeafOrder(tree); }
+    void cut(const BinaryTree& tree, const std::vector<Part>&, Control&) { order_ = LeafOrder(tree); }
 
     PairWeights<DenseRows> weights(const Part& part, const BinaryTree& local, Control& control) const {
         const std::size_t m = part.members.size();

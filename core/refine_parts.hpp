@@ -69,11 +69,11 @@ inline Part open_part(const BinaryTree& tree, Node root, Node limit, std::vector
 }
 
 // The whole tree as parts, each before those that hang below it. The first has another size: that moves all cuts.
-inline std::vector<Part> cut(const BinaryTree& tree, Node limit, Node first_limit) {
+inline std::vector<Part> cut(const BinaryTree& tree, Node limit, Node first_limit, Control& control) {
     std::vector<Part> parts;
     std::vector<char> opened(tree.nodes(), 0);
     std::vector<Node> roots{tree.root};
-    for (std::size_t i = 0; i < roots.size(); ++i) {
+    for (std::size_t i = 0; i < roots.size() && !control.failed(); ++i) {
         parts.push_back(open_part(tree, roots[i], i == 0 ? first_limit : limit, opened));
         for (Node v : parts.back().members)
             if (!tree.is_leaf(v)) roots.push_back(v);
@@ -81,7 +81,7 @@ inline std::vector<Part> cut(const BinaryTree& tree, Node limit, Node first_limi
     return parts;
 }
 
-// `Source` makes the weights of a part: source.cut(tree, parts), then source.weights(part, its tree, control).
+// `Source` makes the weights of a part: source.cut(tree, parts, control), then source.weights(part, its tree, control).
 template <typename Source>
 class Refiner {
 public:
@@ -91,8 +91,7 @@ public:
 
     Outcome pass(Node limit, Node first_limit, double tolerance, int threads, Control& control) {
         if (tree_.leaves < 2) return {};
-        const std::vector<Part> parts = cut(tree_, limit, first_limit);
-        source_.cut(tree_, parts);
+        const std::vector<Part> parts = cut_all(limit, first_limit, control);
         std::vector<Outcome> outcome(parts.size());
         Team team(threads), alone(1);
         if (parts.size() == 1)
@@ -115,8 +114,7 @@ public:
     // moves hardly ever exchange large subtrees: here these are few, and a search takes next to no time.
     Outcome restart(Node limit, int starts, std::uint64_t seed, double tolerance, int threads, Control& control) {
         if (tree_.leaves < 3) return {};
-        const std::vector<Part> parts = cut(tree_, limit, limit);
-        source_.cut(tree_, parts);
+        const std::vector<Part> parts = cut_all(limit, limit, control);
         const Part& top = parts[0];
         const BinaryTree start = local_tree(top);
         const auto weights = source_.weights(top, start, control);
@@ -146,6 +144,13 @@ public:
     }
 
 private:
+    std::vector<Part> cut_all(Node limit, Node first_limit, Control& control) {
+        std::vector<Part> parts = cut(tree_, limit, first_limit, control);
+        if (!control.failed()) source_.cut(tree_, parts, control);
+        if (control.failed()) control.finish();
+        return parts;
+    }
+
     BinaryTree local_tree(const Part& part) const {
         const Node n = static_cast<Node>(part.members.size());
         std::vector<double> size(n);

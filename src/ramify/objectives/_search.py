@@ -108,7 +108,8 @@ class _Run:
 
         def show(more: int, of: int) -> None:
             self.done, self.total = done + more, total + of
-            self.report.update("refining", self.done, self.total)
+            if self.total > 0:
+                self.report.update("refining", self.done, self.total)
 
         left = -1.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
         return step(*args, _TOLERANCE, self.threads, left, show)
