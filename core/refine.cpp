@@ -89,7 +89,8 @@ void bind_features(nb::module_& m, const char* name) {
             const refine::FeatureMap<T> map{rows.data(),  rows.shape(0), rows.shape(1), span(centre), span(row_scale),
                                             span(weight), span(offset),  scale,         shift};
             nb::gil_scoped_release release;
-            new (self) PyRefiner<Source>(make_tree(left, right, weight), Source(map));
+            Interrupt interrupt = python_interrupt();
+            new (self) PyRefiner<Source>(make_tree(left, right, weight), Source(map, interrupt));
         },
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(),
         nb::keep_alive<1, 8>());

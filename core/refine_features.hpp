@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "interrupt.hpp"
 #include "refine_parts.hpp"
 #include "refine_weights.hpp"
 
@@ -23,11 +24,12 @@ struct FeatureMap {
 template <typename T>
 class FeatureSource {
 public:
-    explicit FeatureSource(const FeatureMap<T>& map) : map_(map), mean_(map.k, 0.0) {
+    FeatureSource(const FeatureMap<T>& map, Interrupt& interrupt) : map_(map), mean_(map.k, 0.0) {
         // With the mean of z taken off, bounds by its length are tighter and sums cancel less; the offsets make up.
         std::vector<double> row(width()), sum(map.k, 0.0);
         double mass = 0.0;
         for (std::size_t i = 0; i < map.n; ++i) {
+            if (i % 4096 == 0) interrupt();
             fill(static_cast<Node>(i), row.data());
             for (std::size_t j = 0; j < map.k; ++j) sum[j] += row[j];
             mass += map.weight[i];

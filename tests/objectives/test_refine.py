@@ -1,5 +1,8 @@
 """Refinement: never worse, exact, the best published costs, and the true optimum of a few points."""
 
+import signal
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -54,19 +57,54 @@ def table_a(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("start", ["average", "complete", "ward", "random"])
+STARTS = ["average", "complete", "ward", "random"]
+
+
+def start_from(start, X):
+    return random_tree(len(X), 0) if start == "random" else Tree.from_linkage(linkage(X, start))
+
+
+@pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(
-    ("name", "bar"), [("zoo", 2.8009e5), ("iris", 7.8630e5), ("glass", 2.8830e6), ("segmentation", 3.3280e9)]
+    ("name", "bar"),
+    [
+        ("zoo", 2.8009e5),
+        ("iris", 7.8630e5),
+        ("glass", 2.8830e6),
+        ("segmentation", 3.3280e9),
+        ("spambase", 3.118e10),
+    ],
 )
 def test_below_the_best_published_cost_from_every_start(dataset, name, bar, start):
     X = table_a(dataset(name)["X"].astype(np.float64))
-    tree = random_tree(len(X), 0) if start == "random" else Tree.from_linkage(linkage(X, start))
-    assert 2 * objectives.dasgupta(ramify.refine(tree, X), X) <= bar
+    assert 2 * objectives.dasgupta(ramify.refine(start_from(start, X), X), X) <= bar
+
+
+def test_below_the_best_published_cost_of_twenty_thousand_points(dataset):
+    X = table_a(dataset("letter")["X"].astype(np.float64))
+    assert 2 * objectives.dasgupta(ramify.refine(random_tree(len(X), 0), X), X) < 2.383e12
+
+
+@pytest.fixture(scope="module")
+def digits():
+    from sklearn.datasets import load_digits
+
+    X = load_digits().data
+    return X, {name: ramify.score(random_tree(len(X), 0), X, objective=name) for name in ("mw", "ckmm")}
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(("objective", "bar"), [("mw", 0.652), ("ckmm", 0.656)])
+def test_digits_from_every_start(digits, objective, bar, start):
+    X, reference = digits
+    better = ramify.refine(start_from(start, X), X, objective=objective)
+    random, bound = reference[objective].random, reference[objective].upper_bound
+    assert (getattr(objectives, objective)(better, X) - random) / (bound - random) >= bar
 
 
 def test_threads_and_repeats_do_not_change_the_tree():
-    X = np.random.default_rng(0).normal(size=(1500, 6)).astype(np.float32)
-    tree = random_tree(1500, 1)
+    X = np.random.default_rng(0).normal(size=(900, 6)).astype(np.float32)
+    tree = random_tree(900, 1)
     trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2, 2)]
     assert trees[0] == trees[1] == trees[2]
 
@@ -76,8 +114,8 @@ def test_large_trees_part_by_part(monkeypatch):
 
     monkeypatch.setattr(_search, "_STEPS", 1e5)
     rng = np.random.default_rng(0)
-    X = (rng.normal(size=(30, 8))[rng.integers(30, size=3000)] + 0.2 * rng.normal(size=(3000, 8))).astype(np.float32)
-    tree = random_tree(3000, 0)
+    X = (rng.normal(size=(30, 8))[rng.integers(30, size=1500)] + 0.2 * rng.normal(size=(1500, 8))).astype(np.float32)
+    tree = random_tree(1500, 0)
     trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2)]
     assert trees[0] == trees[1]
     before, after = (ramify.score(t, X, objective="ckmm").normalized for t in (tree, trees[0]))
@@ -103,6 +141,39 @@ def test_trees_that_are_not_binary():
     star = Tree([30] * 30 + [-1])
     better = ramify.refine(star, X, objective="mw")
     assert better.is_binary and objectives.mw(better, X) > objectives.mw(star, X)
+
+
+def test_progress_is_told_often_and_ends_at_its_total():
+    X = np.random.default_rng(2).normal(size=(2500, 16)).astype(np.float32)
+    seen = []
+    ramify.refine(random_tree(2500, 0), X, progress=lambda *step: seen.append(step))
+    steps = [(done, total) for stage, done, total in seen if stage == "refining"]
+    assert len(steps) > 3 and steps[0][0] < steps[-1][0] == steps[-1][1]
+    assert all(done <= total for done, total in steps) and steps == sorted(steps)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs an alarm clock")
+@pytest.mark.parametrize("source", ["vectors, by parts", "vectors", "graph"])
+def test_ctrl_c_stops_within_a_second(source):
+    X = np.random.default_rng(2).normal(size=(26_000 if "parts" in source else 15_000, 32)).astype(np.float32)
+    tree = random_tree(len(X), 0)
+    if source == "graph":
+        X = ramify.neighbors(X[:, :4], 30, metric="cosine", method="exact")
+
+    def stop(*_):
+        nonlocal start
+        start = time.monotonic()
+        raise KeyboardInterrupt
+
+    start, before = 0.0, signal.signal(signal.SIGALRM, stop)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.4)
+        with pytest.raises(KeyboardInterrupt):
+            ramify.refine(tree, X)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert time.monotonic() - start < 1.0
 
 
 def test_budget_and_refusals():

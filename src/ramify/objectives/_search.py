@@ -71,7 +71,7 @@ class Moves:
         self._passes(run, tree.n_leaves)
         starts = min(max(6, 6144 // min(self.top, tree.n_leaves)), 24)
         for seed in check_random_state(random_state).integers(2**63, size=_RESTARTS):
-            if run.out_of_time or run.do(search.restart, self.top, starts, int(seed))[0] == 0:
+            if run.out_of_time or run.do(search.restart, self.top, starts, int(seed), _TOLERANCE)[0] == 0:
                 break
             self._passes(run, tree.n_leaves)
         return search
@@ -82,8 +82,11 @@ class Moves:
                 break
             whole = n <= self.whole and n * run.search.mean_depth() * self.row <= _STEPS
             part, first = (n, n) if whole else (_PART, _PART if number % 2 == 0 else _FIRST)
-            moves, gained = run.do(run.search.run, part, first)
-            if moves == 0 or whole or gained <= _PASS_TOLERANCE * abs(run.search.objective()):
+            # Parts that are about to be cut elsewhere need not be searched to the end.
+            tolerance = _TOLERANCE if whole else max(_TOLERANCE, 10.0 ** -(2 + number))
+            moves, gained = run.do(run.search.run, part, first, tolerance)
+            last = tolerance <= _PASS_TOLERANCE and gained <= _PASS_TOLERANCE * abs(run.search.objective())
+            if moves == 0 or whole or last:
                 break
 
 
@@ -102,7 +105,7 @@ class _Run:
     def out_of_time(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
-    def do(self, step: Callable[..., tuple[int, float]], *args: int) -> tuple[int, float]:
+    def do(self, step: Callable[..., tuple[int, float]], *args: float) -> tuple[int, float]:
         """The number of moves of a native step, and what they gained."""
         done, total = self.done, self.total
 
@@ -112,7 +115,7 @@ class _Run:
                 self.report.update("refining", self.done, self.total)
 
         left = -1.0 if self.deadline is None else max(0.0, self.deadline - time.monotonic())
-        return step(*args, _TOLERANCE, self.threads, left, show)
+        return step(*args, self.threads, left, show)
 
 
 def _by_features(weights: FeatureWeights, sign: float) -> Moves:
