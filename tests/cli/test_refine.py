@@ -39,6 +39,13 @@ def test_refine_as_json(ramify, poor, points: np.ndarray, tmp_path: Path) -> Non
     assert "no move helps" in ramify("refine", "b.nwk", "x.npy", "--objective", "mw").out
 
 
+def test_refine_on_a_matrix(ramify, poor, points: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", package.similarity.sqeuclidean(points))
+    data = ramify("refine", "poor.tree", "d.npy", "--metric", "precomputed", "--objective", "ckmm", "--json").json
+    assert data["improved"] and data["metric"] == "precomputed"
+    assert read_tree(tmp_path / "poor-refined.tree").cut(n_clusters=2).tolist() == [0, 0, 0, 1, 1, 1]
+
+
 def test_fit_and_refine(ramify, points: np.ndarray, tmp_path: Path) -> None:
     for goal in ("auto", "ckmm"):
         assert ramify("fit", "x.npy", "-m", "random", "--refine", goal, "--seed", 1, "-q").code == 0
@@ -51,12 +58,16 @@ def test_fit_and_refine(ramify, points: np.ndarray, tmp_path: Path) -> None:
         ("refine poor.tree few.npy", "few.npy has 2 vectors and poor.tree has 6 leaves"),
         ("refine poor.tree x.npy --objective cost", "is not known"),
         ("refine poor.tree x.npy --budget-seconds 0", "budget_seconds must be a finite number above 0"),
+        ("refine poor.tree x.npy --objective mw --metric sqeuclidean", "objective 'mw' takes similarities, but metric"),
+        ("refine poor.tree below.npy --metric dot", "must not be negative"),
+        ("refine poor.tree x.npy --metric precomputed", "needs a square matrix"),
         ("refine poor.tree x.npy --out poor.xyz", "the ending says the format"),
         ("fit x.npy --refine cost", "is not known"),
     ],
 )
 def test_errors(ramify, poor, points: np.ndarray, tmp_path: Path, command: str, message: str) -> None:
     np.save(tmp_path / "few.npy", points[:2])
+    np.save(tmp_path / "below.npy", points - 10)
     done = ramify(*command.split())
     assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
     assert message in done.err

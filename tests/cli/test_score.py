@@ -32,6 +32,11 @@ def test_score_as_json(ramify, tree, points: np.ndarray) -> None:
     assert "dendrogram_purity" not in data
 
 
+def test_points_without_a_class_are_left_out(ramify, tree, tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("0\n0\n-1\n1\n1\n-1\n")
+    assert ramify("score", "t.tree", "x.npy", "--labels", "some.txt", "--json").json["dendrogram_purity"] == 1.0
+
+
 def test_the_metric_says_which_objective(ramify, tree) -> None:
     data = ramify("score", "t.tree", "x.npy", "--metric", "euclidean", "--json").json
     assert [(entry["objective"], entry["metric"]) for entry in data["scores"]] == [("ckmm", "euclidean")]
@@ -43,12 +48,19 @@ def test_the_metric_says_which_objective(ramify, tree) -> None:
         ("score t.tree few.npy", "few.npy has 2 vectors and t.tree has 6 leaves"),
         ("score t.tree x.npy --labels few.txt", "there are 2 labels in few.txt for 6 leaves in t.tree"),
         ("score t.tree x.npy --objective mwx", "is not known"),
-        ("score t.tree x.npy --objective mw --metric sqeuclidean", "sqeuclidean"),
+        ("score t.tree x.npy --objective mw --metric sqeuclidean", "objective 'mw' takes similarities, but metric"),
+        ("score t.tree x.npy --objective ckmm --metric cosine", "objective 'ckmm' takes distances, but metric"),
+        ("score t.tree below.npy --metric dot", "must not be negative"),
+        ("score t.tree x.npy --labels noise.txt", "no labels: all of its 6 entries are -1"),
+        ("score t.tree x.npy --labels alone.txt", "pairs of leaves with equal labels, and y has none"),
     ],
 )
 def test_errors(ramify, tree, tmp_path: Path, points: np.ndarray, command: str, message: str) -> None:
     np.save(tmp_path / "few.npy", points[:2])
+    np.save(tmp_path / "below.npy", points - 10)
     (tmp_path / "few.txt").write_text("a\nb\n")
+    (tmp_path / "noise.txt").write_text("-1\n" * 6)
+    (tmp_path / "alone.txt").write_text("0\n1\n2\n3\n-1\n-1\n")
     done = ramify(*command.split())
     assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
     assert message in done.err

@@ -151,6 +151,16 @@ def test_what_does_not_fit_says_what_would(grouped, monkeypatch):
         ramify.refine(random_tree(1200, 0), grouped, "jaccard")
 
 
+def test_sparse_rows(grouped, monkeypatch):
+    X = sp.csr_array(np.maximum(grouped, 0)[:300] + 0.01)
+    tree = random_tree(300, 0)
+    same = [ramify.refine(tree, rows) for rows in (X, X.toarray())]
+    assert objectives.dasgupta(same[0], X) == pytest.approx(objectives.dasgupta(same[1], X), rel=1e-3)
+    monkeypatch.setattr("ramify.validate.available_memory", lambda: 10**3)
+    with pytest.raises(NotEnoughMemory, match=r"keeps sparse rows as dense ones.*; reduce them first, or pass a graph"):
+        ramify.refine(tree, X)
+
+
 def test_isolated_points_and_empty_graphs():
     tree = random_tree(12, 0)
     empty = sp.csr_array((12, 12))

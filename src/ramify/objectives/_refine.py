@@ -42,7 +42,9 @@ def refine(
         \text{stopping above } u: \; (|u| + |S|)\,W(S, u)
 
     where :math:`W_a` is the weight that meets in a and b is the child of a that S does not go to. Subtrees that cannot
-    hold a better place are left out by a bound. The search ends when a pass over all subtrees gains no more.
+    hold a better place are left out by a bound. The search ends when a pass over all subtrees gains no more. Then the
+    top of the tree, a thousand nodes with all that hangs below them, is searched anew from a few random trees, which
+    finds what moving one subtree at a time cannot; if one of them is better, everything starts over from there.
 
     The tree is searched as a whole on a graph, on vectors up to 25 000 and on a matrix up to 6000 leaves. A larger
     tree, and one so deep that this would take long, is cut into parts of about a thousand leaves, what hangs below a
@@ -64,7 +66,7 @@ def refine(
     sample_weight : array of shape (n,), optional
         Leaves that each row stands for.
     random_state : int, optional
-        For trees that are not binary, and for metrics with random features.
+        For the random trees, for trees that are not binary, and for metrics with random features.
     n_jobs : int
         Threads. The result does not depend on it, unless the time budget ends the search.
     progress : bool or callable ``(stage, done, total)``, optional

@@ -13,7 +13,7 @@ from ramify import _core
 from ramify.objectives._weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import available_memory, check_random_state, is_sparse
+from ramify.validate import available_memory, check_memory, check_random_state, is_sparse
 
 __all__ = ["Moves"]
 
@@ -120,6 +120,11 @@ class _Run:
 
 def _by_features(weights: FeatureWeights, sign: float) -> Moves:
     features = weights.features
+    if is_sparse(features.rows):
+        need = f"Refinement keeps sparse rows as dense ones, which for shape {features.shape}"
+        check_memory(
+            4 * features.shape[0] * features.shape[1], need, "reduce them first, or pass a graph of neighbours."
+        )
     rows = features.z if is_sparse(features.rows) else features.rows
     rows = np.ascontiguousarray(rows.toarray() if is_sparse(rows) else rows)
     kind = _core.RefineFeatures32 if rows.dtype == np.float32 else _core.RefineFeatures64
