@@ -10,11 +10,14 @@ from naive_rounds import naive_rounds, partition
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import pdist, squareform
+from sklearn.metrics import adjusted_rand_score
 
 import ramify
 from ramify import SCC, Affinity, NeighborGraph, ReciprocalNN
 from ramify.agglomerate._rounds import RoundMerges
+from ramify.datasets import make_delta_separated
 from ramify.errors import InvalidInput, RamifyWarning
+from ramify.metrics import dendrogram_purity
 from ramify.tree import Tree
 
 ESTIMATORS = {"reciprocal": ReciprocalNN, "affinity": Affinity, "scc": SCC}
@@ -104,6 +107,34 @@ def test_scc_that_merges_one_pair_a_round_is_hac(seed):
     for k, labels in zip(range(40, 0, -1), model.rounds_, strict=True):
         assert np.array_equal(labels, hac.cut(n_clusters=k))
     assert np.allclose(model.tree_.height[40:], Z[:, 2])
+
+
+@pytest.mark.parametrize(("metric", "delta"), [("euclidean", 6.0), ("sqeuclidean", 30.0)])
+@pytest.mark.parametrize("seed", range(50))
+def test_scc_has_the_clusters_of_separated_data_as_a_round(metric, delta, seed):
+    """Theorem 4 of the thesis, and corollary 7: its purity is 1."""
+    X, y = make_delta_separated(120, 2 + seed % 9, n_features=2 + seed % 5, delta=delta, random_state=seed)
+    model = SCC(metric=metric, n_neighbors=len(X) - 1).fit(X)
+    truth = np.unique(y, return_inverse=True)[1]
+    same = [adjusted_rand_score(truth, labels) == 1.0 for labels in model.rounds_]
+    assert any(same)
+    assert dendrogram_purity(model.tree_, y) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "bar"), [("iris", 0.926), ("wine", 0.975)])
+def test_best_purity_over_a_grid(dataset, name, bar):
+    """Table 4.7 of the thesis: the best over neighbours and rounds; columns scaled to [0, 1] where units differ."""
+    data = dataset(name)
+    X = data["X"].astype(np.float64)
+    if name == "wine":
+        X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    best = 0.0
+    for k in (25, 50, 79, 89):
+        graph = ramify.neighbors(X, k)
+        for n_rounds in (28, 30, 34, 40):
+            tree = SCC(n_rounds=n_rounds, thresholds="linear", n_jobs=1).fit(graph).tree_
+            best = max(best, float(dendrogram_purity(tree, data["y"])))
+    assert best >= bar
 
 
 @pytest.mark.parametrize("linkage", ["average", "single"])
