@@ -10,8 +10,6 @@
 
 namespace ramify {
 
-// --------------------------------------------------------------------------------------------------------
-
 // What the leaves of a tree look like from one of them: for each of its ancestors, nearest first, the children on other
 // branches. visit(rank of the ancestor, ancestor, child, first, last).
 struct LeafView {

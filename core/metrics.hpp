@@ -176,8 +176,7 @@ inline BestCut best_cut(IdSpan parent, IdSpan pairs, IdSpan same, double ratio, 
     return out;
 }
 
-// --- Jaccard
-// ----------------------------------------------------------------------------------------------------------
+// --- Jaccard ---
 
 // For each label, the largest Jaccard similarity of its points with a node of the tree. Of the nodes that hold the same
 // points of the label the smallest is best, so only nodes of the spanned tree and the leaves count.

@@ -1,10 +1,11 @@
-// Bindings of tree.hpp and cut_path.hpp.
+// Bindings of tree.hpp, cut_path.hpp and tree_cut.hpp.
 #include "tree.hpp"
 
 #include <nanobind/stl/pair.h>
 
 #include "bind.hpp"
 #include "cut_path.hpp"
+#include "tree_cut.hpp"
 
 namespace ramify {
 namespace {
@@ -45,8 +46,8 @@ nb::tuple layout(Int parent, Int size, std::int64_t n_leaves) {
 nb::tuple cut(Int parent, Int size, Real largest_height, Int order, std::int64_t n_leaves, std::int64_t n_clusters,
               bool by_height, double height, std::int64_t min_size, std::int64_t max_size) {
     const CutRule rule{n_clusters, by_height, height, min_size, max_size};
-    Cut out =
-        released([&] { return cut_tree(ids(parent), ids(size), reals(largest_height), ids(order), n_leaves, rule); });
+    Cut out = released(
+        [&] { return TreeCutter(ids(parent), ids(size), reals(largest_height), ids(order), n_leaves, rule).cut(); });
     return nb::make_tuple(to_numpy(std::move(out.label)), out.count, out.oversized);
 }
 

@@ -19,8 +19,7 @@ using Ids = std::vector<std::int64_t>;
 using IdSpan = std::span<const std::int64_t>;
 using RealSpan = std::span<const double>;
 
-// --- what a node is made of
-// -------------------------------------------------------------------------------------------
+// --- what a node is made of ---
 
 // The first rule that a parent array breaks, with the node that breaks it; rule 0 when it breaks none.
 struct BrokenRule {
@@ -141,8 +140,7 @@ inline Ids ancestors_of(IdSpan parent, std::int64_t v) {
     return path;
 }
 
-// --- lowest common ancestors
-// ------------------------------------------------------------------------------------------
+// --- lowest common ancestors ---
 
 // In depth-first order the ancestor of two leaves is the largest of the nodes that separate neighbouring leaves between
 // them, because ids grow upwards. So an LCA is a range maximum: whole blocks from a sparse table, the rest from
@@ -206,119 +204,32 @@ private:
     std::vector<std::vector<Id>> table_;
 };
 
-// --- cuts
-// -------------------------------------------------------------------------------------------------------------
+// --- clusters ---
 
-// What a cut must respect; see Tree.cut for the meaning. `n_clusters` 0 and an infinite `height` ask for nothing.
-struct CutRule {
-    std::int64_t n_clusters = 0;
-    bool by_height = false;
-    double height = 0;
-    std::int64_t min_size = 1;
-    std::int64_t max_size = std::numeric_limits<std::int64_t>::max();
-};
-
-struct Cut {
-    Ids label;               // a leaf's cluster, numbered by smallest leaf
-    std::int64_t count = 0;  // clusters
-    bool oversized = false;  // a cluster above max_size remained
-};
-
-// `order` has the inner nodes from the highest down, parents before children.
-inline Cut cut_tree(IdSpan parent, IdSpan size, RealSpan largest_height, IdSpan order, std::int64_t n_leaves,
-                    const CutRule& rule) {
-    const std::int64_t m = std::ssize(parent), root = m - 1;
-    const auto big = [&](std::int64_t v) { return size[v] >= rule.min_size; };
-
-    // The condensed tree: a node splits only where two children are big; what is small stays with the heaviest sibling.
-    const Ids heavy = heaviest_children(parent, size);
-    Ids n_big(m, 0);
-    for (std::int64_t v = 0; v < root; ++v) n_big[parent[v]] += big(v);
-    // Leaves of small pieces that join a node: those of its own parent, and those that joined the parent from above.
-    Ids extra(m, 0);
-    for (std::int64_t v = 0; v < root; ++v)
-        if (!big(v) && v != heavy[parent[v]]) extra[heavy[parent[v]]] += size[v];
-    for (std::int64_t v = root; v >= n_leaves; --v) extra[heavy[v]] += extra[v];
-
-    const auto too_large = [&](std::int64_t v) { return size[v] + extra[v] > rule.max_size; };
-    const bool to_the_end =
-        rule.n_clusters == 0 && !rule.by_height && rule.max_size == std::numeric_limits<std::int64_t>::max();
-    std::int64_t count = 1;
-    std::vector<std::uint8_t> split(m, 0);
-    for (std::int64_t v = n_leaves; v < m; ++v) {
-        if (n_big[v] < 2) continue;
-        if (too_large(v) || to_the_end || (rule.by_height && largest_height[v] > rule.height)) {
-            split[v] = 1;
-            count += n_big[v] - 1;
-        }
-    }
-    if (rule.n_clusters > count) {
-        std::vector<std::uint8_t> open(m, 0);  // reached: every split above is made
-        open[root] = 1;
-        for (const std::int64_t v : order) {
-            if (v != root) {
-                const std::int64_t p = parent[v];
-                open[v] = open[p] && big(v) && (n_big[p] < 2 || split[p]);
-            }
-            if (!open[v] || split[v] || n_big[v] < 2 || count + n_big[v] - 1 > rule.n_clusters) continue;
-            split[v] = 1;
-            count += n_big[v] - 1;
-            if (count == rule.n_clusters) break;
-        }
-    }
-
-    // Where a small piece that joins node v ends up, then each node's cluster from the root down.
-    Ids home(m), cluster(m, -1);
-    for (std::int64_t v = 0; v < m; ++v) {
-        const bool through = v >= n_leaves && (n_big[v] == 1 || split[v]);
-        home[v] = through ? home[heavy[v]] : v;
-    }
-    Cut out{Ids(n_leaves), 0, false};
-    for (std::int64_t v = root; v >= 0; --v) {
-        if (v != root) {
-            const std::int64_t p = parent[v];
-            if (cluster[p] >= 0) {
-                cluster[v] = cluster[p];
-                continue;
-            }
-            if (!big(v)) {
-                cluster[v] = home[heavy[p]];
-                continue;
-            }
-        }
-        const bool through = v >= n_leaves && (n_big[v] == 1 || split[v]);
-        if (through) continue;
-        cluster[v] = v;
-        out.oversized = out.oversized || too_large(v);
-    }
-    Ids number(m, -1);
+// Labels 0, 1, ... of the leaves, in order of each cluster's smallest leaf; `cluster` names one by any node id.
+inline Ids numbered_by_leaf(IdSpan cluster, std::int64_t n_leaves) {
+    Ids label(n_leaves), number(cluster.size(), -1);
+    std::int64_t count = 0;
     for (std::int64_t v = 0; v < n_leaves; ++v) {
-        std::int64_t& label = number[cluster[v]];
-        if (label < 0) label = out.count++;
-        out.label[v] = label;
+        std::int64_t& known = number[cluster[v]];
+        if (known < 0) known = count++;
+        label[v] = known;
     }
-    return out;
+    return label;
 }
 
 // Labels, by smallest leaf, of the clusters whose top nodes are marked: the highest marked node above each leaf.
 inline Ids label_by_top(IdSpan parent, std::span<const std::uint8_t> marked, std::int64_t n_leaves) {
     const std::int64_t m = std::ssize(parent);
-    Ids cluster(m, -1), label(n_leaves), number(m, -1);
+    Ids cluster(m, -1);
     for (std::int64_t v = m - 1; v >= 0; --v) {
         if (v != m - 1) cluster[v] = cluster[parent[v]];
         if (cluster[v] < 0 && (marked[v] || v < n_leaves)) cluster[v] = v;
     }
-    std::int64_t count = 0;
-    for (std::int64_t v = 0; v < n_leaves; ++v) {
-        std::int64_t& l = number[cluster[v]];
-        if (l < 0) l = count++;
-        label[v] = l;
-    }
-    return label;
+    return numbered_by_leaf(cluster, n_leaves);
 }
 
-// --- other trees from this one
-// ----------------------------------------------------------------------------------------
+// --- other trees from this one ---
 
 // A tree over some of the nodes of another one: `source[i]` is the old node that new node i stands for.
 struct Derived {
@@ -387,8 +298,7 @@ inline Derived binarize_tree(IdSpan parent, const Children& children, std::int64
     return out;
 }
 
-// --- trees in any numbering
-// -------------------------------------------------------------------------------------------
+// --- trees in any numbering ---
 
 // Inner nodes in canonical order: by the largest height below, then by levels above the leaves, then by smallest leaf.
 // Children come before parents, and the order depends on the hierarchy alone, not on the numbering it came in.

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -155,22 +156,48 @@ def test_binary_trees_cut_into_exactly_k(tree, data):
         assert max((naive.largest_height(v) for v in kept), default=-np.inf) <= min(map(naive.largest_height, split))
 
 
-@given(trees(), st.data())
-def test_any_tree_cut_into_at_most_k(tree, data):
+def possible_counts(naive, v, may_stay):
+    """Every number of clusters that a cut below node v can have; ``may_stay(v)`` says whether v may stay whole."""
+    if not naive.children[v]:
+        return {1}
+    counts = {0}
+    for c in naive.children[v]:
+        counts = {a + b for a in counts for b in possible_counts(naive, c, may_stay)}
+    return counts | ({1} if may_stay(v) else set())
+
+
+@given(trees(max_leaves=30, max_children=8), st.data())
+def test_any_tree_cut_into_the_closest_number(tree, data):
     k = data.draw(st.integers(1, tree.n_leaves))
-    with pytest.MonkeyPatch.context() as patch:
-        warned = []
-        patch.setattr("warnings.warn", lambda *args, **kwargs: warned.append(args))
+    naive = NaiveTree(tree)
+    closest = max(count for count in possible_counts(naive, tree.root, lambda v: True) if count <= k)
+    if closest < k:
+        with pytest.warns(RamifyWarning, match=f"{closest} clusters, not {k}"):
+            labels = tree.cut(n_clusters=k)
+    else:
         labels = tree.cut(n_clusters=k)
-    count = len(np.unique(labels))
-    assert count <= k
-    assert bool(warned) == (count < k)
-    assert blocks(labels) <= set(NaiveTree(tree).members.values())
+    assert len(np.unique(labels)) == closest
+    assert blocks(labels) <= set(naive.members.values())
+
+
+@given(trees(max_leaves=20, max_children=6), st.data())
+def test_the_closest_number_with_a_largest_size(tree, data):
+    k, s = data.draw(st.integers(1, tree.n_leaves)), data.draw(st.integers(1, tree.n_leaves))
+    naive = NaiveTree(tree)
+    counts = possible_counts(naive, tree.root, lambda v: len(naive.members[v]) <= s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RamifyWarning)
+        labels = tree.cut(n_clusters=k, max_size=s)
+    fitting = [count for count in counts if count <= k]
+    assert len(np.unique(labels)) == (max(fitting) if fitting else min(counts))
 
 
 def test_no_cut_into_k_says_so():
     with pytest.warns(RamifyWarning, match="1 clusters, not 3"):
         assert Tree([4, 4, 4, 4, -1]).cut(n_clusters=3).tolist() == [0, 0, 0, 0]
+    # Of nodes with 3 and 4 children, only the lower one leads to 5.
+    tree = Tree([7, 7, 7, 8, 8, 8, 8, 9, 9, -1], [0, 0, 0, 0, 0, 0, 0, 6, 5, 9])
+    assert tree.cut(n_clusters=5).tolist() == [0, 0, 0, 1, 2, 3, 4]
     # A split that goes too far is left out, and a lower one that fits is made.
     tree = Tree([6, 6, 6, 6, 7, 7, 8, 8, -1], [0, 0, 0, 0, 0, 0, 5, 4, 9])
     assert tree.cut(n_clusters=3).tolist() == [0, 0, 0, 0, 1, 2]
@@ -221,8 +248,8 @@ def test_sizes_are_kept(tree, data):
 def test_sizes_combine(tree, data):
     n = tree.n_leaves
     s, k = data.draw(st.integers(1, n)), data.draw(st.integers(1, n))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("warnings.warn", lambda *args, **kwargs: None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RamifyWarning)
         both = tree.cut(n_clusters=k, min_size=s)
         assert np.bincount(both).min() >= s
         assert len(np.unique(both)) <= k

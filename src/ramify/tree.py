@@ -286,8 +286,10 @@ class Tree(TreeForms):
 
         * ``n_clusters=k`` makes splits from the highest node down until there are k clusters: exactly k on a binary
           tree, for every k. Nodes of equal height are split in reverse order of their ids. On other trees a split that
-          would lead above k is left out; where no lower one fits either, the result has fewer than k clusters, and a
-          warning says so. Where SciPy's ``fcluster(criterion="maxclust")`` gives k clusters, they are the same ones.
+          would lead above k is left out for lower ones that fit; where no choice of splits gives k, the result is the
+          closest number below, and a warning says so. (Where that is too much work, above some 10⁹ steps, splits from
+          the highest down decide.) Where SciPy's ``fcluster(criterion="maxclust")`` gives k clusters, they are the
+          same ones.
         * ``height=h`` keeps together what was joined at height h or below, as SciPy's
           ``fcluster(criterion="distance")``: a cluster is a largest node with no height above h in it.
         * ``max_size=s`` splits every cluster of more than s leaves; alone, it gives the coarsest such cut.
