@@ -22,7 +22,7 @@ from ramify.neighbors.graph import NeighborGraph
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity
-from ramify.validate import is_sparse
+from ramify.validate import check_memory, is_sparse
 
 __all__ = ["Spanning", "graph_spanning", "matrix_spanning", "vector_spanning"]
 
@@ -69,6 +69,12 @@ def vector_spanning(
     """Of the rows of ``X``, for metrics that :func:`has_order`."""
     n, d = X.shape
     k = min(max(min_samples - 1, _LIST), n - 1)
+    # Rows in float32 and, twice while they are sorted, in float64; lists of neighbours, and as edges of a graph.
+    check_memory(
+        n * (24 * d + 100 * k),
+        f"Exact robust single linkage of {n} points of {d} features",
+        "use n_neighbors=25, which works on a graph.",
+    )
     nearest = exact_neighbors(X, k, _Order(similarity), n_jobs=n_jobs, report=report)
     core = np.zeros(n) if min_samples == 1 else nearest.values[:, min_samples - 2].copy()
     scale = alpha ** -_POWER.get(similarity.name, 0)
