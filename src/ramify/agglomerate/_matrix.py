@@ -19,7 +19,7 @@ from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import check_memory, is_sparse
 
-__all__ = ["matrix_merges", "matrix_precision"]
+__all__ = ["distance_matrix", "matrix_merges", "matrix_precision"]
 
 #: The core's numbers of the linkages.
 _LINKAGES = {"single": 0, "complete": 1, "average": 2, "weighted": 3, "ward": 4, "centroid": 5, "median": 6}
@@ -56,7 +56,7 @@ def matrix_merges(
     )
     if count < n:
         X = X[distinct.leaf]
-    distance, top = _distances(X, similarity, dtype, n_jobs, report)
+    distance, top = distance_matrix(X, similarity, dtype, n_jobs, report)
     unit = 1.0
     if linkage in _SQUARED:
         largest = float(distance.max())
@@ -107,7 +107,7 @@ def _nodes(ids: np.ndarray, distinct: Distinct, n: int) -> np.ndarray:
     return np.where(made, ids + (2 * n - 2 * count), distinct.node[np.where(made, 0, ids)]).astype(np.int32)
 
 
-def _distances(
+def distance_matrix(
     X: Any, similarity: Similarity, dtype: np.dtype, n_jobs: int | None, report: Progress
 ) -> tuple[np.ndarray, float]:
     """The upper half of the matrix of distances, row by row; and what to add to each.
