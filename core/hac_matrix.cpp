@@ -1,7 +1,8 @@
-// Bindings of hac_matrix.hpp.
+// Bindings of hac_matrix.hpp, and of the spanning trees of matrices (growing_tree.hpp).
 #include "hac_matrix.hpp"
 
 #include "bind.hpp"
+#include "growing_tree.hpp"
 
 namespace ramify {
 
@@ -47,11 +48,24 @@ void bind(nb::module_& m, const char* name) {
         });
 }
 
+template <typename T>
+std::int32_t add_row(GrowingTree& tree, std::int32_t at, In1<T> row) {
+    nb::gil_scoped_release release;
+    return tree.add(at, row.data());
+}
+
 }  // namespace
 
 void bind_hac_matrix(nb::module_& m) {
     bind<float>(m, "MatrixHac32");
     bind<double>(m, "MatrixHac64");
+    nb::class_<GrowingTree>(m, "GrowingTree")
+        .def(nb::init<std::size_t>())
+        .def("add", &add_row<float>)
+        .def("add", &add_row<double>)
+        .def("edges", [](const GrowingTree& tree) {
+            return nb::make_tuple(to_numpy(tree.a), to_numpy(tree.b), to_numpy(tree.length));
+        });
 }
 
 }  // namespace ramify

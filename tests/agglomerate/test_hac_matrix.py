@@ -32,7 +32,7 @@ def test_same_merges_as_scipy(method, block):
 def test_same_merges_as_scipy_large_float32(method):
     D = pdist(blobs(2500, 12, 30, seed=3).astype(float)).astype(np.float32)
     tree = given_matrix(squareform(D), method)
-    assert tree.info["matrix"] == "float32"
+    assert tree.info["distances"] == ("one row at a time" if method == "single" else "float32 matrix")
     np.testing.assert_allclose(
         np.sort(tree.height[2500:]), np.sort(linkage(D.astype(float), method)[:, 2]), rtol=1e-5, atol=1e-5
     )
@@ -110,6 +110,20 @@ def test_functions(method):
     assert_same_merges(tree, linkage(X, method, "cityblock"))
     near = similarity.custom(lambda A, B: 5.0 - cdist(A, B, "cityblock"), kind="similarity", name="near")
     assert_same_merges(HAC(linkage=method, metric=near).fit(X).tree_, linkage(X, method, "cityblock"))
+
+
+def test_single_linkage_without_room_for_a_matrix(monkeypatch):
+    X = np.random.default_rng(6).standard_normal((70, 3))
+    X[40:50] = X[:10]
+    near = similarity.custom(lambda A, B: -cdist(A, B, "cityblock"), kind="similarity")
+    for metric in ("laplacian(0.1)", lambda A, B: cdist(A, B, "cityblock"), near):
+        model = HAC(linkage="single", metric=metric)
+        expected = model.fit(X).tree_
+        with monkeypatch.context() as patch:
+            patch.setattr("ramify.agglomerate._matrix.available_memory", lambda: 0)
+            tree = model.fit(X).tree_
+        assert tree == expected
+        assert (tree.info["distances"], expected.info["distances"]) == ("one row at a time", "float64 matrix")
 
 
 def test_precomputed_similarities_count_from_the_largest():

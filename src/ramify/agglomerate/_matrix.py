@@ -1,8 +1,9 @@
 """Exact linkage over a matrix of distances: complete linkage, and whatever vectors of means cannot stand for.
 
 The distances fill one half of an n × n matrix, and the native core merges in it (``core/hac_matrix.hpp``): they are
-n (n − 1) / 2 values of the data's own precision, and nothing else grows with n². Ward, centroid and median linkage read
-the distances as Euclidean ones, as SciPy does, and work on their squares.
+n (n − 1) / 2 values of the data's own precision, and nothing else grows with n². Single linkage of a given matrix, and
+of one that does not fit, is a spanning tree that grows with one row of distances at a time. Ward, centroid and median
+linkage read the distances as Euclidean ones, as SciPy does, and work on their squares.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from ramify.errors import InvalidInput
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity
-from ramify.validate import check_memory, is_sparse
+from ramify.validate import available_memory, check_memory, is_sparse
 
-__all__ = ["distance_matrix", "matrix_merges", "matrix_precision"]
+__all__ = ["distance_matrix", "matrix_merges"]
 
 #: The core's numbers of the linkages.
 _LINKAGES = {"single": 0, "complete": 1, "average": 2, "weighted": 3, "ward": 4, "centroid": 5, "median": 6}
@@ -29,33 +30,70 @@ _ROUNDING = 1e-6  # a distance this far below 0, in parts of the largest one, is
 _SELF = 1e-3  # and a point may be this far from itself: the root of what rounding leaves of a square
 
 
-def matrix_precision(X: Any) -> np.dtype:
+def _precision(X: Any) -> np.dtype:
     """float32 for data that float32 holds, float64 otherwise."""
     return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
 
 
 def matrix_merges(
     X: Any, similarity: Similarity, linkage: str, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
-) -> Merges:
-    """The merges of the rows of ``X`` (or of the matrix that it is), which were checked."""
+) -> tuple[Merges, dict[str, str]]:
+    """The merges of the rows of ``X`` (or of the matrix that it is), which were checked, and how they were found."""
     n = X.shape[0]
     distinct = _distinct_rows(X, similarity)
     count = len(distinct.leaf)
     if count == 1:
-        return distinct.merges
-    dtype = matrix_precision(X)
-    instead = 'use linkage="average" (linear memory) or method="scc".'
-    if similarity.is_given:
-        instead = "give a sparse matrix of the nearest pairs only."
-    elif dtype == np.float64:
-        instead = f"pass float32 to halve that, {instead}"
-    check_memory(
-        dtype.itemsize * (count * (count - 1) // 2 + 4 * _ROWS * _COLUMNS * resolve_jobs(n_jobs)),
-        f"HAC with {linkage} linkage and metric {str(similarity)!r} on {count} points",
-        instead,
-    )
+        return distinct.merges, {}
+    dtype = _precision(X)
+    need = dtype.itemsize * (count * (count - 1) // 2 + 4 * _ROWS * _COLUMNS * resolve_jobs(n_jobs))
+    by_rows = linkage == "single" and (similarity.is_given or need > available_memory())
+    if not by_rows:
+        what = f"HAC with {linkage} linkage and metric {str(similarity)!r} on {count} points"
+        instead = 'use linkage="average" (linear memory) or method="scc".'
+        if similarity.is_given:
+            instead = "give a sparse matrix of the nearest pairs only."
+        elif dtype == np.float64:
+            instead = f"pass float32 to halve that, {instead}"
+        check_memory(need, what, instead)
     if count < n:
         X = X[distinct.leaf]
+    if by_rows:
+        merges = _spanning_merges(X, similarity, distinct, report)
+    else:
+        merges = _lance_williams_merges(X, similarity, linkage, weight, distinct, n_jobs, report)
+    merges = Merges(*map(np.concatenate, zip(distinct.merges, merges, strict=True)))
+    return merges, {"distances": "one row at a time" if by_rows else f"{dtype} matrix"}
+
+
+def _spanning_merges(X: Any, similarity: Similarity, distinct: Distinct, report: Progress) -> Merges:
+    """Single linkage from one row of distances at a time, for a matrix that is there, or that does not fit."""
+    n = X.shape[0]
+    tree = _core.GrowingTree(n)
+    at, low, high = 0, np.inf, -np.inf
+    with report.stage("merge", total=n - 1) as advance:
+        for step in range(n):
+            value = similarity.height(similarity.block_of(X, slice(at, at + 1), slice(None)))[0]
+            low, high = min(low, float(value.min())), max(high, float(value.max()))
+            if step < n - 1:
+                at = tree.add(at, np.ascontiguousarray(value))
+                advance()
+    a, b, height = tree.edges()
+    height = np.maximum(height + _zero_height(X, similarity, low, high), 0.0)
+    return Merges(*_core.merge_edges(distinct.node[a], distinct.node[b], height, 2 * len(distinct.owner) - n))
+
+
+def _lance_williams_merges(
+    X: Any,
+    similarity: Similarity,
+    linkage: str,
+    weight: np.ndarray | None,
+    distinct: Distinct,
+    n_jobs: int | None,
+    report: Progress,
+) -> Merges:
+    """Merges in the half of the matrix, which is made for it."""
+    n, count = len(distinct.owner), len(distinct.leaf)
+    dtype = _precision(X)
     distance, top = distance_matrix(X, similarity, dtype, n_jobs, report)
     unit = 1.0
     if linkage in _SQUARED:
@@ -83,8 +121,7 @@ def matrix_merges(
     height = np.maximum(height + top, 0.0)
     if linkage in _SQUARED:
         height = unit * np.sqrt(height)
-    merges = Merges(_nodes(left, distinct, n), _nodes(right, distinct, n), height)
-    return Merges(*map(np.concatenate, zip(distinct.merges, merges, strict=True)))
+    return Merges(_nodes(left, distinct, n), _nodes(right, distinct, n), height)
 
 
 def _distinct_rows(X: Any, similarity: Similarity) -> Distinct:
@@ -110,14 +147,9 @@ def _nodes(ids: np.ndarray, distinct: Distinct, n: int) -> np.ndarray:
 def distance_matrix(
     X: Any, similarity: Similarity, dtype: np.dtype, n_jobs: int | None, report: Progress
 ) -> tuple[np.ndarray, float]:
-    """The upper half of the matrix of distances, row by row; and what to add to each.
-
-    Similarities w of a known largest value are distances as their heights are (1 − cos, 1 − w). Others count as −w,
-    with the largest one, that of a point with itself included, to be added.
-    """
+    """The upper half of the matrix of distances, row by row; and what to add to each (see :func:`_zero_height`)."""
     n = X.shape[0]
     distance = np.empty(n * (n - 1) // 2, dtype=dtype)
-    counts_down = similarity.kind == "similarity" and similarity.to_height[0] == 0
     # Products of float32 rows lose the digits that tell near points apart.
     exact = similarity.order is not None and not similarity.is_given
 
@@ -142,8 +174,20 @@ def distance_matrix(
     with report.stage("distances", total=len(blocks)) as advance:
         ranges = map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-    if counts_down:
-        return distance, -low
+    top = _zero_height(X, similarity, low, high)
+    if low < 0 and similarity.kind == "distance":
+        np.maximum(distance, 0, out=distance)
+    return distance, top
+
+
+def _zero_height(X: Any, similarity: Similarity, low: float, high: float) -> float:
+    """What to add to values in [low, high] so that they are heights; distances are checked.
+
+    Similarities w of a known largest value are heights already (1 − cos, 1 − w). Others count as −w, and the largest
+    one, that of a point with itself included, is height 0.
+    """
+    if similarity.kind == "similarity":
+        return -low if similarity.to_height[0] == 0 else 0.0
     if low < -_ROUNDING * max(high, -low):
         raise InvalidInput(
             f"Negative values in data: metric {str(similarity)!r} has the distance {low:.6g}, and distances are at "
@@ -155,6 +199,4 @@ def distance_matrix(
             f"X[{own.argmax()}, {own.argmax()}] is {own.max():.6g}, but a point's distance to itself is 0. Are these "
             "similarities? Say so: metric=ramify.similarity.precomputed(kind='similarity')."
         )
-    if low < 0:
-        np.maximum(distance, 0, out=distance)
-    return distance, 0.0
+    return 0.0

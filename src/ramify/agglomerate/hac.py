@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from ramify.agglomerate._links import is_graph
-from ramify.agglomerate._matrix import matrix_merges, matrix_precision
+from ramify.agglomerate._matrix import matrix_merges
 from ramify.agglomerate._vectors import is_linear, vector_merges
 from ramify.agglomerate.graph_hac import graph_hac
 from ramify.base import TreeEstimator
@@ -43,8 +43,9 @@ class HAC(TreeEstimator):
       of one product of the data with itself, O(n² d) at the speed of a matrix product. Candidates are proposed in
       float32 and decided in float64.
     * *A matrix* of n (n − 1) / 2 distances for everything else: complete linkage, other metrics, functions, and
-      matrices that are given. They are float32 for float32 data (``tree.info["matrix"]``), are merged in place in about
-      O(n²) time, and are refused beforehand where they do not fit into memory.
+      matrices that are given. They are float32 for float32 data (``tree.info["distances"]``), are merged in place in
+      about O(n²) time, and are refused beforehand where they do not fit into memory. Single linkage of a given matrix
+      needs no other; under a metric whose matrix does not fit, it works out one row of distances at a time.
 
     Parameters
     ----------
@@ -143,8 +144,8 @@ class HAC(TreeEstimator):
                     f"linkage {self.linkage!r} needs metric 'euclidean', got {str(similarity)!r}. "
                     "Normalise the rows and use 'euclidean', or use linkage='average'."
                 )
-            merges = matrix_merges(X, similarity, self.linkage, sample_weight, n_jobs=self.n_jobs, report=report)
-            info["matrix"] = str(matrix_precision(X))
+            merges, how = matrix_merges(X, similarity, self.linkage, sample_weight, n_jobs=self.n_jobs, report=report)
+            info.update(how)
         return Tree.from_merges(*merges, X.shape[0], info=info)
 
     def __sklearn_tags__(self) -> Any:
