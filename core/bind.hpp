@@ -53,6 +53,7 @@ void bind_graph(nb::module_& m);
 void bind_hac(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_hac_matrix(nb::module_& m);
+void bind_divide(nb::module_& m);
 void bind_newick(nb::module_& m);
 void bind_norms(nb::module_& m);
 void bind_objectives(nb::module_& m);

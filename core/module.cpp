@@ -16,6 +16,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_hac(m);
     bind_metrics(m);
     bind_hac_matrix(m);
+    bind_divide(m);
     bind_newick(m);
     bind_norms(m);
     bind_objectives(m);

@@ -7,18 +7,19 @@ namespace ramify {
 namespace {
 
 template <typename T>
-void project(In2<T> X, In1<double> direction, bool normalize, Out1<double> out) {
+void project(In2<T> X, In1<T> direction, bool normalize, Out1<double> out) {
     project_rows(X.data(), static_cast<std::int64_t>(X.shape(0)), static_cast<std::int64_t>(X.shape(1)),
                  direction.data(), normalize, out.data());
 }
 
-nb::tuple random_cut(In1<double> position, In1<std::int64_t> leaf, std::uint64_t seed, int threads) {
-    RandomTreeArrays out;
-    {
-        nb::gil_scoped_release release;
-        out = random_cut_tree({position.data(), position.size()}, {leaf.data(), leaf.size()}, seed, threads);
-    }
-    return nb::make_tuple(to_numpy(std::move(out.parent)), to_numpy(std::move(out.height)));
+void keys(In1<double> position, Out1<std::uint64_t> key, int threads) {
+    line_keys({position.data(), position.size()}, {key.data(), key.size()}, threads);
+}
+
+void random_cut(In1<double> position, In1<std::uint64_t> sorted_key, std::uint64_t seed, int threads,
+                Out1<std::int64_t> parent, Out1<double> height) {
+    const Line line = line_order({position.data(), position.size()}, {sorted_key.data(), sorted_key.size()}, threads);
+    random_cut_tree(line, seed, threads, parent.data(), height.data());
 }
 
 Array1<std::int64_t> uniform_tree(std::int64_t n, std::uint64_t seed) {
@@ -35,7 +36,8 @@ Array1<std::int64_t> uniform_tree(std::int64_t n, std::uint64_t seed) {
 void bind_random_trees(nb::module_& m) {
     m.def("project_rows", &project<float>, nb::call_guard<nb::gil_scoped_release>());
     m.def("project_rows", &project<double>, nb::call_guard<nb::gil_scoped_release>());
-    m.def("random_cut", &random_cut);
+    m.def("line_keys", &keys, nb::call_guard<nb::gil_scoped_release>());
+    m.def("random_cut", &random_cut, nb::call_guard<nb::gil_scoped_release>());
     m.def("uniform_tree", &uniform_tree);
 }
 

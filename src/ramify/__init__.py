@@ -19,6 +19,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Affinity": "ramify.agglomerate",
     "Birch": "ramify.agglomerate",
+    "BisectConquer": "ramify.divide",
+    "BisectingKMeans": "ramify.divide",
     "HAC": "ramify.agglomerate",
     "NeighborGraph": "ramify.neighbors",
     "RamifyError": "ramify.errors",

@@ -19,7 +19,9 @@ __all__ = ["METHODS", "fit"]
 METHODS: dict[str, str] = {
     "affinity": "Affinity",
     "birch": "Birch",
+    "bisect": "BisectConquer",
     "hac": "HAC",
+    "kmeans": "BisectingKMeans",
     "random": "RandomTree",
     "random-cut": "RandomCut",
     "reciprocal": "ReciprocalNN",

@@ -8,7 +8,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import ramify
-from ramify import RandomCut, _core
+from ramify import RandomCut
+from ramify.divide.random_cut import _cut
 from ramify.errors import InvalidInput
 
 
@@ -36,8 +37,7 @@ def clusters_of(parent: list[int]) -> frozenset:
 
 def cut_line(x: np.ndarray, seed: int) -> list[int]:
     """Parents of one draw, without the estimator around it."""
-    parent, _ = _core.random_cut(x, np.arange(len(x)), seed, 1)
-    return parent.tolist()
+    return _cut(x, seed, 1)[0].tolist()
 
 
 def test_same_distribution_as_recursive_cutting():

@@ -1,6 +1,8 @@
 """Top-down methods: split the whole set, then the parts, until single points are left."""
 
+from ramify.divide.bisect import BisectConquer
+from ramify.divide.kmeans import BisectingKMeans
 from ramify.divide.random_cut import RandomCut
 from ramify.divide.random_tree import RandomTree
 
-__all__ = ["RandomCut", "RandomTree"]
+__all__ = ["BisectConquer", "BisectingKMeans", "RandomCut", "RandomTree"]

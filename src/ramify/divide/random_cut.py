@@ -81,14 +81,22 @@ class RandomCut(TreeEstimator):
         X = check_vectors(X, finite=False)
         random = check_random_state(self.random_state)
         direction = random.standard_normal(X.shape[1]) if X.shape[1] > 1 else np.ones(1)
-        position = _project(X, direction, self.metric == "cosine", self.n_jobs, report)
-        order = np.argsort(position)
-        ordered = position[order]
-        if (ordered[1:] == ordered[:-1]).any():  # an order of ties that does not depend on the processor
-            order = np.argsort(position, kind="stable")
-        seed = int(random.integers(2**63))
-        parent, height = _core.random_cut(ordered, order, seed, resolve_jobs(self.n_jobs))
+        position = _project(X, direction.astype(X.dtype), self.metric == "cosine", self.n_jobs, report)
+        parent, height = _cut(position, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
         return Tree(parent, height, info={"method": "random-cut", "metric": self.metric, "height": "projected extent"})
+
+
+def _cut(position: np.ndarray, seed: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
+    """Parents and heights of the random cuts of points on a line."""
+    n = len(position)
+    threads = 1 if n < 50_000 else threads
+    key = np.empty(n, dtype=np.uint64)
+    _core.line_keys(position, key, threads)
+    key.sort()
+    parent, height = np.empty(2 * n - 1, dtype=np.int64), np.empty(2 * n - 1)
+    _core.random_cut(position, key, seed, threads, parent, height)
+    parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
+    return parent, height
 
 
 def _project(X: Any, direction: np.ndarray, normalize: bool, n_jobs: int | None, report: Progress) -> np.ndarray:
