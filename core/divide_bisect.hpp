@@ -46,6 +46,7 @@ public:
         std::vector<float> pairs;
         std::vector<std::int64_t> order;
         std::vector<Peel> trunk;
+        int effort = 1;               // 2: half of it
         double inside = 0, toll = 0;  // shares of m·W: see find_shares and fewest_of
         double earned = 0;            // sum over the nodes made of points times weight across
     };
@@ -90,8 +91,9 @@ public:
         find_shares(part, s, random);
         // Parts far down make little difference to the value of the tree: half the effort, on a quarter of the points.
         const bool is_minor = is_free() && kMinor * m < weights_.size();
-        const int starts = is_minor ? (parameters_.n_init + 1) / 2 : parameters_.n_init;
-        const int rounds = parameters_.random_rounding ? 0 : parameters_.n_improve / (is_minor ? 2 : 1);
+        s.effort = is_minor ? 2 : 1;
+        const int starts = (parameters_.n_init + s.effort - 1) / s.effort;
+        const int rounds = parameters_.random_rounding ? 0 : parameters_.n_improve / s.effort;
         // Points are in random order, so the first of a part are a sample of it. Few edges of a graph run inside one.
         Part sample = part;
         if (!Weights::kSparse && !parameters_.random_rounding) {
@@ -106,7 +108,7 @@ public:
         if (best.cut > 0 && sample.size() < m) {
             carry_over(part, sample, s, best, team);
             best = {};
-            improve(part, s, parameters_.n_full, best, team);
+            improve(part, s, parameters_.n_full / s.effort, best, team);
         }
         if (is_free() && best.cut > 0) {
             const Cut trunk = peel(part, s, best, team);
@@ -225,7 +227,7 @@ private:
         s.x.assign(m, parameters_.sign);
         s.y.resize(m);
         weights_.spread(part, part, s.x, s.y, s.weights, team);
-        const std::int64_t groups = s.grouping.by_rank(s.y, parameters_.n_groups, s.group);
+        const std::int64_t groups = s.grouping.by_rank(s.y, parameters_.n_groups / s.effort, s.group);
         weights_.measure(part, s.group, groups, s.weights, s.splits, team);
         const auto& count = s.splits.count;
         const double all = s.splits.first[1] + s.splits.across[1] + s.splits.second[1];
@@ -306,8 +308,8 @@ private:
         if (chosen) delta = parameters_.random_rounding && trial > 0 ? 0.5 * trial / parameters_.n_init : 0.0;
         s.x.resize(m);
         for (double& value : s.x) value = random.normal();
-        box_ascent(weights_, part, -parameters_.sign, {}, 2.0 * delta * static_cast<double>(m), parameters_.n_iter, s.x,
-                   s.ascent, s.weights, team);
+        box_ascent(weights_, part, -parameters_.sign, {}, 2.0 * delta * static_cast<double>(m),
+                   (parameters_.n_iter + s.effort - 1) / s.effort, s.x, s.ascent, s.weights, team);
         s.y = s.ascent.y;
         if (parameters_.random_rounding)
             for (std::int64_t p = 0; p < m; ++p) s.y[p] = 2.0 * random.unit() - 1.0 < s.x[p] ? 1.0 : -1.0;
@@ -317,7 +319,7 @@ private:
     std::int64_t make_groups(Scratch& s) const {
         const std::int64_t m = std::ssize(s.y);
         if (parameters_.random_rounding) return s.grouping.by_sign(s.y, s.group);
-        if (parameters_.delta < 0) return s.grouping.by_rank(s.y, parameters_.n_groups, s.group);
+        if (parameters_.delta < 0) return s.grouping.by_rank(s.y, parameters_.n_groups / s.effort, s.group);
         const auto count = static_cast<std::int64_t>(std::llround((0.5 + parameters_.delta) * static_cast<double>(m)));
         return s.grouping.by_count(s.y, std::clamp<std::int64_t>(count, 1, m - 1), s.group);
     }
