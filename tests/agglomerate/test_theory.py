@@ -2,30 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
 
 import ramify
-from ramify import HAC, SCC, ReciprocalNN, datasets
-
-
-def same_partition(a: np.ndarray, b: np.ndarray) -> bool:
-    pairs = set(zip(a.tolist(), b.tolist(), strict=True))
-    return len(pairs) == len(set(a.tolist())) == len(set(b.tolist()))
+from ramify import HAC, ReciprocalNN, datasets
 
 
 def purity(tree: ramify.Tree, y: np.ndarray) -> float:
     return float(ramify.metrics.dendrogram_purity(tree, y))
-
-
-@pytest.mark.parametrize(("metric", "delta"), [("euclidean", 6.0), ("sqeuclidean", 30.0)])
-def test_a_round_of_scc_is_the_separated_clustering(metric, delta) -> None:
-    for seed in range(50):
-        X, y = datasets.make_delta_separated(80, 6, n_features=4, delta=delta, random_state=seed)
-        distance = pdist(X, metric)
-        thresholds = distance.min() * 2.0 ** np.arange(np.ceil(np.log2(distance.max() / distance.min())) + 1)
-        model = SCC(metric=metric, n_neighbors=79, thresholds=thresholds, until_stable=True).fit(X)
-        assert any(same_partition(labels, y) for labels in model.rounds_)
-        assert purity(model.tree_, y) == 1.0
 
 
 @pytest.mark.parametrize("linkage", ["single", "average", "complete"])

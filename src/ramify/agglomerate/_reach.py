@@ -24,7 +24,7 @@ from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import check_memory, is_sparse
 
-__all__ = ["Spanning", "graph_spanning", "matrix_spanning", "vector_spanning"]
+__all__ = ["Spanning", "graph_spanning", "has_order", "matrix_spanning", "vector_spanning"]
 
 _LIST = 16  # neighbours a point starts with, at least
 _GROUPS = 8  # components that a search looks for

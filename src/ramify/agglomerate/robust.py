@@ -130,7 +130,7 @@ class RobustSingleLinkage(TreeEstimator):
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         if is_graph(X, self.metric):
             graph = _graph_of(X, self.metric)
-            self._check_graph(graph, 1)
+            _check_graph(graph)
             n = graph.n_points
             tree = self._of_graph(graph, n, {"input": "graph"})
         else:
@@ -171,20 +171,6 @@ class RobustSingleLinkage(TreeEstimator):
         tree.info.update(info)
         return tree
 
-    @staticmethod
-    def _check_graph(graph: NeighborGraph, low: int) -> None:
-        _check_similarity(graph, graph.to_height[0] if graph.kind == "similarity" else 1.0)
-        if graph.n_points < low:
-            raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
-        parts = int(graph.components().max(initial=0)) + 1
-        if parts > 1:
-            warnings.warn(
-                f"The graph has {parts} connected components; they are joined above its longest edge. "
-                "Link them by their nearest points with graph.connect(X).",
-                RamifyWarning,
-                stacklevel=5,
-            )
-
     def _cut(self) -> np.ndarray | None:
         condensed = self.condensed_tree_
         chosen = condensed.select(self.cluster_selection_method, allow_single_cluster=bool(self.allow_single_cluster))
@@ -200,6 +186,20 @@ def _graph_of(X: Any, metric: Any) -> NeighborGraph:
     given = get_similarity(metric, kind="distance")
     kind = given.kind if given.is_given else "similarity"
     return NeighborGraph.from_scipy(X, kind=kind)
+
+
+def _check_graph(graph: NeighborGraph) -> None:
+    _check_similarity(graph, graph.to_height[0] if graph.kind == "similarity" else 1.0)
+    if graph.n_points == 0:
+        raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
+    parts = int(graph.components().max()) + 1
+    if parts > 1:
+        warnings.warn(
+            f"The graph has {parts} connected components; they are joined above its longest edge. "
+            "Link them by their nearest points with graph.connect(X).",
+            RamifyWarning,
+            stacklevel=5,
+        )
 
 
 def _check_similarity(metric: Any, largest: float) -> None:
