@@ -30,6 +30,7 @@ __all__ = ["is_linear", "vector_merges"]
 _LINKAGES = {"average": 0, "ward": 1, "centroid": 2, "weighted": 3, "median": 4, "single": 5}
 
 _LIST = 24  # candidates a cluster: more cost time in every merge, fewer cost searches
+_SINGLE_LIST = 10  # single linkage searches for all points of a group again, however many each of them knew
 _VALUES = 1 << 22  # a block of the data
 
 
@@ -75,7 +76,7 @@ def vector_merges(
         points.mean,
         mean32,
         _LINKAGES[linkage],
-        min(_LIST, count - 1),
+        min(_SINGLE_LIST if linkage == "single" else _LIST, count - 1),
         weight,
         points.spread,
         distinct.node,
