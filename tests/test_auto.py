@@ -1,5 +1,7 @@
 """`ramify.fit`: the choice of a method, refinement, and what it refuses."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -14,9 +16,51 @@ def test_auto_is_exact_while_that_is_quick(monkeypatch):
     tree = ramify.fit(X)
     assert tree.info["method"] == "hac" and tree.info["auto"].startswith("hac: exact average linkage of 80 rows")
     assert tree == ramify.fit(X, method="hac")
-    monkeypatch.setattr(auto, "_MOST_SECONDS", 0.0)
+    assert tree == ramify.fit(X, budget_seconds=60)
+    monkeypatch.setattr(auto, "_exact_seconds", lambda n, d: 1e9)
     tree = ramify.fit(X)
-    assert tree.info["method"] == "scc" and tree.info["auto"].startswith("scc:")
+    assert tree.info["method"] == "scc" and tree.info["auto"].startswith("scc: exact average linkage of 80 rows would")
+    monkeypatch.setattr(auto, "_search_seconds", lambda n, d: 1e6)
+    tree = ramify.fit(X)
+    assert tree.info["method"] == "random-cut" and "neighbours about 1000000 s" in tree.info["auto"]
+
+
+def test_auto_leaves_a_matrix_that_does_not_fit(monkeypatch):
+    """Metrics without linear memory need a matrix of all pairs."""
+    assert ramify.fit(X, metric="laplacian").info["method"] == "hac"
+    monkeypatch.setattr(auto, "available_memory", lambda: 1000)
+    tree = ramify.fit(X, metric="laplacian")
+    assert tree.info["method"] == "scc" and "GB for 80 rows" in tree.info["auto"]
+    assert ramify.fit(X, metric="cosine").info["method"] == "hac"
+
+
+@pytest.mark.parametrize(("objective", "metric"), [("ckmm", "sqeuclidean"), ("mw", "cosine"), ("dasgupta", "cosine")])
+def test_objective_is_at_least_as_good_as_every_method(objective, metric):
+    tree = ramify.fit(X, objective=objective, budget_seconds=30)
+    value = ramify.score(tree, X, metric=metric, objective=objective).value
+    assert "kept" in tree.info["auto"] and "hac + refine" in tree.info["auto"]
+    worse = max if objective != "dasgupta" else min
+    for method in ("hac", "bisect", "kmeans", "scc", "random"):
+        other = ramify.fit(X, method=method, random_state=0, **({} if method == "random" else {"metric": metric}))
+        assert worse(value, ramify.score(other, X, metric=metric, objective=objective).value) == value
+    assert tree == ramify.fit(X, objective=objective, budget_seconds=30)
+
+
+def test_objective_on_graphs_and_with_weights():
+    graph = ramify.neighbors(X, 10, metric="cosine").symmetrize().connect(X)
+    tree = ramify.fit(graph, objective="mw", budget_seconds=10)
+    assert tree.n_leaves == 80 and "reciprocal + refine" in tree.info["auto"]
+    weight = np.arange(1.0, 81.0)
+    tree = ramify.fit(X, objective="ckmm", budget_seconds=10, sample_weight=weight)
+    assert "kmeans + refine" in tree.info["auto"]
+
+
+def test_a_short_budget_ends_in_time():
+    rows = np.random.default_rng(0).normal(size=(4000, 16)).astype(np.float32)
+    start = time.perf_counter()
+    tree = ramify.fit(rows, objective="ckmm", budget_seconds=1.0)
+    assert time.perf_counter() - start < 20  # a second, and room for a loaded machine
+    assert tree.n_leaves == 4000
 
 
 def test_auto_takes_a_graph():
@@ -51,3 +95,7 @@ def test_refusals():
         ramify.fit(X, method="hac", linkge="ward")
     with pytest.raises(InvalidInput, match="objective 'mv' is not known"):
         ramify.fit(X, refine="mv")
+    with pytest.raises(InvalidInput, match="needs method='auto'"):
+        ramify.fit(X, method="scc", objective="mw")
+    with pytest.raises(InvalidInput, match="budget_seconds"):
+        ramify.fit(X, budget_seconds=-1)

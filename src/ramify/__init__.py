@@ -30,6 +30,8 @@ _PUBLIC = {
     "ReciprocalNN": "ramify.agglomerate",
     "RobustSingleLinkage": "ramify.agglomerate",
     "SCC": "ramify.agglomerate",
+    "SatConquer": "ramify.divide",
+    "SpectralCut": "ramify.divide",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
     "refine": "ramify.objectives",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import time
 from typing import Any
 
 import numpy as np
 
 from ramify.errors import InvalidInput
-from ramify.progress import ProgressLike, reporting
+from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_choice
+from ramify.validate import available_memory, check_choice, check_float, optional
 
 __all__ = ["METHODS", "fit"]
 
@@ -26,10 +27,13 @@ METHODS: dict[str, str] = {
     "random-cut": "RandomCut",
     "reciprocal": "ReciprocalNN",
     "robust": "RobustSingleLinkage",
+    "sat": "SatConquer",
     "scc": "SCC",
+    "spectral": "SpectralCut",
 }
 
-#: Products a second that exact linkage reaches on a modest machine, and how long it may take where nobody chose.
+#: Products a second that exact linkage and searches reach on a modest machine, and how long to take at most where
+#: nobody said.
 _FLOPS, _MOST_SECONDS = 5e10, 600.0
 
 
@@ -37,6 +41,8 @@ def fit(
     X: Any,
     method: str = "auto",
     *,
+    objective: str | None = None,
+    budget_seconds: float | None = None,
     refine: bool | str = False,
     sample_weight: Any = None,
     progress: ProgressLike = None,
@@ -48,11 +54,17 @@ def fit(
     ----------
     X : array of shape (n, d), sparse rows, or what else the method takes
     method : str
-        A name of :data:`METHODS`, or ``"auto"``: exact average linkage while it takes minutes, SCC above that and on
-        graphs; ``tree.info["auto"]`` says which and why.
+        A name of :data:`METHODS`, or ``"auto"``: exact average linkage where time and memory allow it, SCC on a graph
+        of neighbours where they do not (and where X is one), a random cut where even that takes too long.
+        ``tree.info["auto"]`` says which and why.
+    objective : "dasgupta", "mw" or "ckmm", optional
+        The best tree for this objective that can be had in the time: several methods, each refined, and the best tree
+        of all. Only with ``method="auto"``; the metric is the objective's own unless ``metric`` says otherwise.
+    budget_seconds : float, optional
+        About how long it may take; 600 if not given. Estimates decide what is tried, and refinement ends in time.
     refine : bool or str
         Improve the tree under an objective ("dasgupta", "mw", "ckmm"; True is "mw" for similarities and "ckmm" for
-        distances) by :func:`ramify.refine`.
+        distances) by :func:`ramify.refine`, within what is left of ``budget_seconds``, if given.
     sample_weight : array of shape (n,), optional
     progress : bool or callable ``(stage, done, total)``, optional
     **params
@@ -70,51 +82,149 @@ def fit(
     >>> tree.cut(n_clusters=2).tolist()
     [0, 0, 1]
     """
-    import ramify
-
     check_choice("method", method, ["auto", *METHODS])
-    picked, why = _pick(X) if method == "auto" else (method, "")
-    estimator = getattr(ramify, METHODS[picked])
-    known = inspect.signature(estimator).parameters
-    n_jobs, random_state = params.get("n_jobs", -1), params.get("random_state", 0)
-    for name in ("random_state", "n_jobs"):
-        if name not in known:
-            params.pop(name, None)
-    for name in params:
-        if name not in known:
-            check = ", ".join(sorted(known))
-            raise InvalidInput(f"method {picked!r} has no parameter {name!r}. It takes: {check}.")
-    model = estimator(**params)
+    optional(lambda name, value: check_float(name, value, low=0.0, open_low=True))("budget_seconds", budget_seconds)
+    deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
     with reporting(progress) as report:
-        tree = model.fit(X, sample_weight=sample_weight, progress=report).tree_
+        if objective is not None:
+            if method != "auto":
+                raise InvalidInput(
+                    f"objective={objective!r} chooses among methods and needs method='auto'; to improve the tree of "
+                    f"method {method!r} under it, use refine={objective!r}."
+                )
+            budget = _MOST_SECONDS if budget_seconds is None else budget_seconds
+            return best_tree(X, objective, budget, sample_weight=sample_weight, report=report, **params)
+        picked, why = method, ""
+        if method == "auto":
+            picked, why = _pick(X, params.get("metric", "sqeuclidean"), budget_seconds or _MOST_SECONDS)
+        tree, model = _build(X, picked, sample_weight, report, params)
         if refine is not False:
             metric = getattr(model, "metric", "sqeuclidean")
-            tree = ramify.refine(
-                tree,
-                X,
-                metric,
-                _objective_for(metric) if refine is True else refine,
-                sample_weight=sample_weight,
-                random_state=random_state,
-                n_jobs=n_jobs,
-                progress=report,
-            )
+            goal = _objective_for(metric) if refine is True else refine
+            tree = _refined(tree, X, metric, goal, deadline, sample_weight, report, params)
     if why:
         tree.info["auto"] = why
     return tree
 
 
-def _pick(X: Any) -> tuple[str, str]:
+def _build(X: Any, method: str, sample_weight: Any, report: Progress, params: dict[str, Any]) -> tuple[Tree, Any]:
+    """The tree of one method, and its estimator."""
+    import ramify
+
+    estimator = getattr(ramify, METHODS[method])
+    known = inspect.signature(estimator).parameters
+    own = {name: value for name, value in params.items() if name in known or name not in ("random_state", "n_jobs")}
+    for name in own:
+        if name not in known:
+            raise InvalidInput(f"method {method!r} has no parameter {name!r}. It takes: {', '.join(sorted(known))}.")
+    model = estimator(**own)
+    return model.fit(X, sample_weight=sample_weight, progress=report).tree_, model
+
+
+def _refined(
+    tree: Tree,
+    X: Any,
+    metric: Any,
+    objective: str,
+    deadline: float | None,
+    sample_weight: Any,
+    report: Progress,
+    params: dict[str, Any],
+) -> Tree:
+    import ramify
+
+    return ramify.refine(
+        tree,
+        X,
+        metric,
+        objective,
+        budget_seconds=None if deadline is None else max(deadline - time.monotonic(), 1e-3),
+        sample_weight=sample_weight,
+        random_state=params.get("random_state", 0),
+        n_jobs=params.get("n_jobs", -1),
+        progress=report,
+    )
+
+
+def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, report: Progress, **params: Any) -> Tree:
+    """The best tree for an objective: every method that fits the budget, refined, each in its share of the time."""
+    from ramify.objectives._objective import get_objective
+
+    goal = get_objective(objective)
+    start = time.monotonic()
+    metric = params.setdefault("metric", goal.default_metric)
+    params.setdefault("random_state", 0)
+    weights = goal.weights(X, metric, sample_weight=sample_weight, random_state=params["random_state"])
+    starts = _starts(X, metric, budget, sample_weight)
+    told, best = [], None
+    for i, method in enumerate(starts):
+        tree, _ = _build(X, method, sample_weight, report, params)
+        now = time.monotonic()
+        deadline = now + max(budget - (now - start), 0.0) / (len(starts) - i)
+        tree = _refined(tree, X, metric, goal.name, deadline, sample_weight, report, params)
+        value = goal.value(weights.pair_sums(tree, params.get("n_jobs", -1), report), weights.mass)
+        told.append(f"{method} + refine {value:.6g} ({time.monotonic() - start:.0f} s)")
+        if best is None or (value > best[0] if goal.maximize else value < best[0]):
+            best = value, method, tree
+    assert best is not None
+    _, method, tree = best
+    tree.info["auto"] = f"{goal.name}: {', '.join(told)}; kept {method}"
+    return tree
+
+
+def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]:
+    """Methods worth refining, each of which leaves time for refinement."""
+    if _is_graph(X):
+        return ["reciprocal", "bisect"]
+    n, d = np.shape(X)
+    methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
+    uniform = sample_weight is None or np.ptp(sample_weight) == 0
+    if 2e3 * n * d * np.log2(n + 1) / _FLOPS < budget / 2:
+        methods.append("bisect" if uniform else "kmeans")
+    return methods or ["random-cut"]
+
+
+def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
     """The method for data nobody named one for, and why."""
+    if _is_graph(X):
+        return "scc", "scc: the data is a graph of neighbours"
+    shape = np.shape(X)
+    if len(shape) != 2:
+        return "hac", "hac"  # which says what is wrong with X
+    n, d = shape
+    seconds = _exact_seconds(n, d)
+    if _exact_fits(n, d, metric, budget):
+        return "hac", f"hac: exact average linkage of {n} rows is a matter of {max(1, round(seconds))} s"
+    if seconds <= budget:
+        return "scc", f"scc: average linkage with metric {str(metric)!r} needs {4 * n * n / 1e9:.1f} GB for {n} rows"
+    why = f"exact average linkage of {n} rows would take about {seconds / 60:.0f} min"
+    if _search_seconds(n, d) <= budget:
+        return "scc", f"scc: {why}"
+    return "random-cut", f"random-cut: {why}, and neighbours about {_search_seconds(n, d):.0f} s"
+
+
+def _is_graph(X: Any) -> bool:
     from ramify.validate import is_sparse
 
-    if hasattr(X, "to_scipy"):
-        return "scc", "scc: the data is a graph of neighbours"
-    shape = X.shape if is_sparse(X) else np.shape(X)
-    seconds = 2.0 * shape[0] ** 2 * shape[1] / _FLOPS if len(shape) == 2 else 0.0
-    if seconds <= _MOST_SECONDS:
-        return "hac", f"hac: exact average linkage of {shape[0]} rows is a matter of {max(1, round(seconds))} s"
-    return "scc", f"scc: exact average linkage of {shape[0]} rows would take about {seconds / 60:.0f} min"
+    return hasattr(X, "to_scipy") or (is_sparse(X) and X.shape[0] == X.shape[1])
+
+
+def _exact_seconds(n: int, d: int) -> float:
+    """About how long exact average linkage takes: its searches are one product of all rows and a little more."""
+    return 2.0 * n**2 * d / _FLOPS
+
+
+def _search_seconds(n: int, d: int) -> float:
+    """About how long a graph of neighbours takes: exact for few rows, overlapping shards of about √n cells for many."""
+    return min(2.0 * n**2 * d, 100.0 * n**1.5 * d) / _FLOPS
+
+
+def _exact_fits(n: int, d: int, metric: Any, budget: float) -> bool:
+    """Whether exact average linkage ends in time, within the memory that is free."""
+    from ramify.agglomerate._vectors import is_linear
+
+    linear = is_linear("average", get_similarity(metric))
+    return _exact_seconds(n, d) <= budget and (linear or 5 * n * n < available_memory())
 
 
 def _objective_for(metric: Any) -> str:

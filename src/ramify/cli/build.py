@@ -47,6 +47,12 @@ def fit(
     labels_out: Annotated[
         Path | None, typer.Option(help="Where the labels of the cut go: .csv .tsv .txt .npy .parquet")
     ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="The best tree for dasgupta, mw or ckmm, by whichever method.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="About how long it may take; 600 if not given.")
+    ] = None,
     refine: Annotated[
         str | None, typer.Option(metavar="OBJECTIVE", help="Then improve the tree: dasgupta, mw, ckmm, or auto.")
     ] = None,
@@ -83,7 +89,10 @@ def fit(
     params |= {name: value for name, value in (("metric", metric), ("linkage", linkage)) if value is not None}
     read = perf_counter()
     goal = False if refine is None else True if refine == "auto" else refine
-    tree = ramify.fit(vectors, method, refine=goal, progress=show_progress(quiet or as_json), **params)
+    show = show_progress(quiet or as_json)
+    tree = ramify.fit(
+        vectors, method, objective=objective, budget_seconds=budget, refine=goal, progress=show, **params
+    )
     built = perf_counter()
     labels = None if n_clusters is None and height is None else tree.cut(n_clusters, height=height)
     write_tree(tree, out, names)
@@ -103,7 +112,10 @@ def fit(
         )
     elif not quiet:
         print(f"{x}: {count(n, 'vector')} of {count(d, 'dimension')}")
-        print(f"{_how(tree.info, method)} in {seconds(built - read)}, {peak_memory() / 1e6:.0f} MB of memory at most\n")
+        print(f"{_how(tree.info, method)} in {seconds(built - read)}, {peak_memory() / 1e6:.0f} MB of memory at most")
+        if "auto" in tree.info:
+            print(f"why {tree.info['auto']}")
+        print()
         print_outline(tree, names, branches)
         print(f"\ntree: {out}")
         if labels is not None:

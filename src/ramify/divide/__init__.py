@@ -4,5 +4,7 @@ from ramify.divide.bisect import BisectConquer
 from ramify.divide.kmeans import BisectingKMeans
 from ramify.divide.random_cut import RandomCut
 from ramify.divide.random_tree import RandomTree
+from ramify.divide.sat import SatConquer
+from ramify.divide.spectral import SpectralCut
 
-__all__ = ["BisectConquer", "BisectingKMeans", "RandomCut", "RandomTree"]
+__all__ = ["BisectConquer", "BisectingKMeans", "RandomCut", "RandomTree", "SatConquer", "SpectralCut"]

@@ -1,0 +1,97 @@
+"""How good the trees of all methods are on real data: purity and F1 against labels, and the papers' two objectives.
+
+Conventions of the papers' tables: raw features, Moseley-Wang under the cosine weight ½(1 + cos), CKMM under squared
+Euclidean distance, both as (value − random tree) / (bound − random tree). A method runs once with each metric.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from benchmarks.case import Case
+from benchmarks.data import real
+
+#: Methods, with what they need to run on a few thousand points; those with a size sit out above it.
+EVERYWHERE = ["bisect", "kmeans", "random-cut", "scc", "affinity", "reciprocal", "birch"]
+SMALL = ["sat", "spectral", "robust", "random"]
+LINKAGES = ["average", "complete", "ward", "single"]
+
+
+def _run(method: str, metric: str, **options: Any) -> Any:
+    def run(X: np.ndarray) -> Any:
+        import ramify
+        from ramify.auto import METHODS
+
+        takes = getattr(ramify, METHODS[method])().get_params()
+        if "metric" in takes:
+            options["metric"] = metric
+        elif metric == "cosine":
+            X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ramify.RamifyWarning)  # graphs of several components
+            return ramify.fit(X, method, random_state=0, **options)
+
+    return run
+
+
+def _quality(name: str, n_points: int | None, about: str) -> None:
+    case = Case(f"quality-{name}", about, repeat=1, timeout=900.0)
+
+    @case.prepare
+    def data() -> dict[str, Any]:
+        import ramify
+
+        arrays = real(name)
+        X, y = arrays["X"].astype(np.float32), arrays["y"]
+        how = "exact" if len(X) <= 2500 else "sampled"
+        numbers = {}
+        for metric, objective in (("cosine", "mw"), ("sqeuclidean", "ckmm")):
+            bounds = ramify.objectives.bounds(X, metric, objective, method=how)
+            numbers |= {f"{objective}_random": bounds.random, f"{objective}_upper": bounds.upper}
+        return {"X": X, "y": y, **numbers}
+
+    for metric in ("sqeuclidean", "cosine"):
+        for method in EVERYWHERE:
+            case.contestant(f"{method}, {metric}", needs="ramify.agglomerate")(_run(method, metric))
+        if n_points is None:
+            for method in SMALL:
+                case.contestant(f"{method}, {metric}", needs="ramify.agglomerate")(_run(method, metric))
+            for linkage in LINKAGES:
+                own = "euclidean" if (linkage, metric) == ("ward", "sqeuclidean") else metric
+                if linkage == "ward" and metric == "cosine":
+                    continue
+                case.contestant(f"hac {linkage}, {metric}", needs="ramify.agglomerate")(
+                    _run("hac", own, linkage=linkage)
+                )
+
+    @case.quality("purity")
+    def purity(result: Any, y: np.ndarray) -> float:
+        from ramify.metrics import dendrogram_purity
+
+        return float(dendrogram_purity(result, y))
+
+    @case.quality("best F1")
+    def f1(result: Any, y: np.ndarray) -> float:
+        from ramify.metrics import best_f1
+
+        return float(best_f1(result, y).f1)
+
+    @case.quality("MW α*")
+    def mw(result: Any, X: np.ndarray, mw_random: float, mw_upper: float) -> float:
+        import ramify
+
+        return (ramify.objectives.mw(result, X, "cosine") - mw_random) / (mw_upper - mw_random)
+
+    @case.quality("CKMM α*")
+    def ckmm(result: Any, X: np.ndarray, ckmm_random: float, ckmm_upper: float) -> float:
+        import ramify
+
+        return (ramify.objectives.ckmm(result, X) - ckmm_random) / (ckmm_upper - ckmm_random)
+
+
+_quality("glass", None, "All methods on Glass (seed 000, tables 7, 8 and 10)")
+_quality("spambase", None, "All methods on Spambase")
+_quality("aloi", 108_000, "Scalable methods on ALOI, 108 000 images")

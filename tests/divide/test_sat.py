@@ -1,0 +1,95 @@
+"""B2SAT&C: its partition against all partitions, its trees against the optimum and the promises of the paper."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+import ramify
+from ramify.divide._parts import DensePart
+from ramify.divide.random_tree import path_parents
+from ramify.divide.sat import max_2sat
+from ramify.objectives import ckmm, mw, optimal_tree
+from ramify.tree import Tree
+
+
+def satisfied(D, first):
+    """Weight of the pairs with an end in S."""
+    return (D.sum() - D[np.ix_(~first, ~first)].sum()) / 2
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_partition_is_within_94_percent_of_the_best(seed):
+    """What lemma A.4 needs of the solver."""
+    random = np.random.default_rng(seed)
+    n = 10
+    D = np.triu(random.random((n, n)) ** 3, 1)
+    D = D + D.T
+    first = max_2sat(DensePart.of(D, np.ones(n)), 1.0, random)
+    assert first.sum() == n - n // 2
+    best = 0.0
+    for rows in combinations(range(n), n - n // 2):
+        side = np.zeros(n, dtype=bool)
+        side[list(rows)] = True
+        best = max(best, satisfied(D, side))
+    assert satisfied(D, first) >= 0.94 * best
+
+
+def instances(count):
+    """Points on lines and in space, arbitrary matrices, and two far groups."""
+    for seed in range(count):
+        random = np.random.default_rng(seed)
+        n = int(random.integers(3, 10))
+        kind = seed % 4
+        if kind == 3:
+            D = np.triu(random.random((n, n)) ** random.uniform(0.2, 5), 1)
+            yield D + D.T
+        else:
+            X = random.standard_normal((n, [1, 2, 8][kind])) * random.uniform(0.2, 3, size=(n, 1))
+            yield squareform(pdist(X, "sqeuclidean"))
+
+
+def test_0_74_of_the_optimum_and_two_thirds_of_everything():
+    """Theorem 3.1 and proposition A.2, on 200 instances."""
+    worst = 1.0
+    for seed, D in enumerate(instances(200)):
+        model = ramify.SatConquer(metric="precomputed", random_state=seed).fit(D)
+        value = ckmm(model.tree_, D, "precomputed")
+        assert value == pytest.approx(max(model.values_.values()), rel=1e-5)
+        assert model.values_["O3"] >= 2 / 3 * len(D) * D.sum() / 2 * (1 - 1e-5)
+        worst = min(worst, value / ckmm(optimal_tree(D, "ckmm", "precomputed"), D, "precomputed"))
+    assert worst >= 0.74
+
+
+def test_random_paths_meet_lemma_a3():
+    """The mean over random paths is (2 + ⅔(n − 2)) Σ d."""
+    random = np.random.default_rng(0)
+    D = squareform(pdist(random.standard_normal((12, 3)), "sqeuclidean"))
+    values = [ckmm(Tree(path_parents(random.permutation(12))), D, "precomputed") for _ in range(2000)]
+    expected = (2 + 2 / 3 * 10) * D.sum() / 2
+    assert abs(np.mean(values) - expected) < 4 * np.std(values) / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_the_best_of_three_is_returned(metric):
+    X = np.random.default_rng(1).standard_normal((300, 5)).astype(np.float32)
+    model = ramify.SatConquer(metric=metric, random_state=0).fit(X)
+    objective = ckmm if metric == "sqeuclidean" else mw
+    assert set(model.values_) == {"O1", "O2", "O3"}
+    assert float(objective(model.tree_, X, metric)) == pytest.approx(max(model.values_.values()))
+    assert model.tree_.info["best"] in model.values_
+    again = ramify.SatConquer(metric=metric, random_state=0, n_jobs=1).fit(X)
+    assert np.array_equal(model.tree_.parent, again.tree_.parent)
+    random = ramify.score(model.tree_, X, metric=metric, objective="ckmm" if metric == "sqeuclidean" else "mw")
+    assert random.normalized > 0.2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 33])
+def test_equal_points(n):
+    tree = ramify.SatConquer(random_state=0).fit(np.ones((n, 2))).tree_
+    assert tree.n_leaves == n
+
+
+def test_scikit_learn_conventions(conforms):
+    conforms(ramify.SatConquer(), check_sample_weights_not_overwritten="every row counts once")
