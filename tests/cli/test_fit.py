@@ -32,6 +32,13 @@ def test_fit_is_quiet_or_speaks_json(ramify, points: np.ndarray) -> None:
     assert data["info"]["method"] == "hac" and data["seconds"]["fit"] > 0 and data["peak_bytes"] > 0
 
 
+def test_fit_for_an_objective(ramify, points: np.ndarray) -> None:
+    done = ramify("fit", "x.npy", "--objective", "ckmm", "--budget", 5)
+    assert done.code == 0 and "why ckmm: hac + refine" in done.out
+    refused = ramify("fit", "x.npy", "-m", "hac", "--objective", "ckmm")
+    assert refused.code == 1 and "needs method='auto'" in refused.err
+
+
 def test_parameters_reach_the_estimator(ramify, points: np.ndarray, tmp_path: Path) -> None:
     assert ramify("fit", "x.npy", "-m", "hac", "--linkage", "ward", "-p", "metric=euclidean", "-o", "w.npy").code == 0
     linkage = np.load(tmp_path / "w.npy")

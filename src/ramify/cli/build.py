@@ -90,9 +90,7 @@ def fit(
     read = perf_counter()
     goal = False if refine is None else True if refine == "auto" else refine
     show = show_progress(quiet or as_json)
-    tree = ramify.fit(
-        vectors, method, objective=objective, budget_seconds=budget, refine=goal, progress=show, **params
-    )
+    tree = ramify.fit(vectors, method, objective=objective, budget_seconds=budget, refine=goal, progress=show, **params)
     built = perf_counter()
     labels = None if n_clusters is None and height is None else tree.cut(n_clusters, height=height)
     write_tree(tree, out, names)

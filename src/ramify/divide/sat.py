@@ -163,7 +163,7 @@ def max_2sat(part: Part, sign: float, random: np.random.Generator, n_init: int =
 
 
 def _descend(part: Part, sign: float, z: np.ndarray, below: int, n_iter: int) -> np.ndarray:
-    """Conditional gradient on ½ sign zᵀWz over 0 ≤ z ≤ 1, Σz = below; then the points of largest z, improved by swaps."""
+    """Conditional gradient on ½ sign zᵀWz over 0 ≤ z ≤ 1, Σz = below; then the points of largest z, with swaps."""
     gradient = sign * part.product(z)
     for _ in range(n_iter):
         toward = np.zeros(part.size)
@@ -204,7 +204,7 @@ def _path(first: np.ndarray, random: np.random.Generator) -> Tree:
 
 
 def _join(trees: list[Tree], leaves: list[np.ndarray], height: float) -> Tree:
-    """One tree over the leaves of two; ``leaves`` are their ids in it, ``height`` the root's, or a child's if larger."""
+    """One tree over the leaves of two: ``leaves`` are their ids in it, ``height`` is the root's, if children allow."""
     n = sum(map(len, leaves))
     inner = [tree.n_nodes - tree.n_leaves for tree in trees]
     root = n + sum(inner)
