@@ -164,7 +164,9 @@ def _single(name: str, about: str, make: Any) -> None:
         from fast_hdbscan.boruvka import parallel_boruvka
         from fast_hdbscan.hdbscan import build_kdtree
 
-        edges, _, _ = parallel_boruvka(build_kdtree(X), numba.get_num_threads(), min_samples=1)
+        none = np.empty(1, dtype=np.float32)
+        threads = numba.get_num_threads()
+        edges, _, _ = parallel_boruvka(build_kdtree(X), threads, min_samples=1, sample_weights=none, reproducible=False)
         return np.sort(edges[:, 2])
 
     @case.quality("sum of edges")
