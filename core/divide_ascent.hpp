@@ -19,15 +19,15 @@ struct AscentScratch {
 // first projected. Leaves in `y` the last step before its projection: like x, but it also orders the points on the
 // borders of the box.
 //
-// Adding a number to all of the gradient changes nothing in the plane, so its mean is taken out. What is left grows x
-// by at most a factor of L, the norm of W in the plane, and so |Wx| / |x|, of which the iteration itself is a power
-// method, tells the step: `pace` times its inverse, with the largest ratio seen for weights that are not an inner
-// product, where a longer step could turn round.
+// Adding a number to all of the gradient changes nothing in the plane, so its mean is taken out. The iteration is a
+// power method with bounds: |Wx| / |x| grows towards the norm of W in the plane, and its inverse is the scale of a step
+// that needs no tuning. For an inner product any step goes up; otherwise the largest ratio seen keeps steps from
+// turning round.
 template <typename Weights>
 void box_ascent(const Weights& weights, const Part& part, double sign, std::span<const double> linear, double total,
                 int iterations, std::vector<double>& x, AscentScratch& s, typename Weights::Scratch& scratch,
                 Team& team) {
-    constexpr double kPace = 2.0;
+    constexpr double kPace = 2.0;  // steps of this many scales
     const std::int64_t m = part.size();
     s.y.assign(x.begin(), x.end());
     project_to_box(x, total, s.breaks, s.open);
