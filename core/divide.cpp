@@ -58,7 +58,7 @@ nb::tuple kmeans(Out2<float> z, Out1<std::int64_t> index, nb::object weight, boo
         Team team(threads);
         const auto n = static_cast<std::int64_t>(z.shape(0)), k = static_cast<std::int64_t>(z.shape(1));
         KMeansSplitter splitter({z.data(), index.data(), n, k, {}}, weights.empty() ? nullptr : &weights,
-                                {spherical, n_init, max_iter, tolerance, leaf_size, seed}, team);
+                                {spherical, n_init, max_iter, tolerance, leaf_size, seed}, team, interrupt);
         const double value = splitter.inertia_of_all(team);
         const Growth growth{std::max(leaf_size, small_part(n, k)), max_splits};
         tree = Grower<KMeansSplitter>(splitter, n, growth, team, interrupt, std::ref(report)).grow(index.data(), value);

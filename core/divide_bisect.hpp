@@ -86,7 +86,6 @@ public:
             s.earned += 2.0 * w;
             return {part.first + 1, height(w)};
         }
-        if (omp_get_thread_num() == 0) interrupt_();
         SplitMix random = part_random(parameters_.seed, part);
         find_shares(part, s, random);
         // Parts far down make little difference to the value of the tree: half the effort, on a quarter of the points.
@@ -330,6 +329,7 @@ private:
         const double m = static_cast<double>(part.size());
         double before = -std::numeric_limits<double>::infinity();
         for (int round = 0;; ++round) {
+            if (omp_get_thread_num() == 0) interrupt_();
             const std::int64_t groups = make_groups(s);
             weights_.measure(part, s.group, groups, s.weights, s.splits, team);
             Best found;

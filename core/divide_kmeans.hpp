@@ -46,8 +46,9 @@ public:
         std::vector<float> direction, pairs;
     };
 
-    KMeansSplitter(Rows rows, std::vector<double>* weight, const KMeansParameters& parameters, Team& team)
-        : rows_(std::move(rows)), weight_(weight), parameters_(parameters), square_(rows_.n) {
+    KMeansSplitter(Rows rows, std::vector<double>* weight, const KMeansParameters& parameters, Team& team,
+                   Interrupt& interrupt)
+        : rows_(std::move(rows)), weight_(weight), parameters_(parameters), interrupt_(interrupt), square_(rows_.n) {
         for_blocks(0, rows_.n, team, [&](std::int64_t, std::int64_t a, std::int64_t b) {
             for (std::int64_t p = a; p < b; ++p) square_[p] = dot(rows_.row(p), rows_.row(p), rows_.k);
         });
@@ -227,6 +228,7 @@ private:
         const double enough = parameters_.tolerance * inertia(s.whole) / (s.whole.weight * static_cast<double>(k));
         std::vector<double> centre[2] = {std::vector<double>(k), std::vector<double>(k)};
         for (int iteration = 0; iteration < parameters_.max_iter; ++iteration) {
+            if (omp_get_thread_num() == 0) interrupt_();
             double moved = 0, threshold = 0;
             for (int c = 0; c < 2; ++c) {
                 const Sum& sum = s.sides[c];
@@ -250,6 +252,7 @@ private:
     Rows rows_;
     std::vector<double>* weight_;
     KMeansParameters parameters_;
+    Interrupt& interrupt_;
     std::vector<double> square_;  // |z|² of each position
 };
 
