@@ -174,7 +174,7 @@ class BisectConquer(TreeEstimator):
         parameters.random_rounding = self.rounding == "random"
         parameters.n_init, parameters.n_iter = self.n_init, self.n_iter
         parameters.n_improve, parameters.n_full = 8, 3
-        parameters.n_sample, parameters.n_groups = 4096, 128
+        parameters.n_sample, parameters.n_groups = 2048, 64
         parameters.leaf_size = theta
         parameters.seed = seed
         return parameters
