@@ -35,6 +35,13 @@ def test_the_example_in_the_readme_runs(tmp_path: Path) -> None:
     assert "numpy." in done.stdout and (tmp_path / "numpy.tree").exists()
 
 
+def test_the_example_of_refinement_runs() -> None:
+    (code,) = blocks(ROOT / "docs" / "refine.md", "python")
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("mw (cosine, 500 leaves") == 2 and "'after'" in done.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
