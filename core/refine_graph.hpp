@@ -65,17 +65,21 @@ public:
     }
 
 private:
+    static Node member_at(const std::vector<Node>& starts, Node place) {
+        return static_cast<Node>(std::upper_bound(starts.begin(), starts.end(), place) - starts.begin()) - 1;
+    }
+
     void add_member(const Part& part, Node i, const std::vector<Node>& starts, SparseSum& row) const {
         const Node root = part.root(), v = part.members[i];
+        const bool leaves_only = order_.count[root] == static_cast<Node>(starts.size());
         for (Node p = order_.first[v]; p < order_.first[v] + order_.count[v]; ++p) {
             const Node a = order_.leaf[p];
             const double own = graph_.sign * graph_.weight[a];
             for (std::int64_t e = graph_.start[a]; e < graph_.start[a + 1]; ++e) {
                 const Node b = graph_.to[e];
                 if (!order_.holds(root, b) || order_.holds(v, b)) continue;
-                const auto after = std::upper_bound(starts.begin(), starts.end(), order_.place[b]);
-                row.add(static_cast<Node>(after - starts.begin()) - 1,
-                        own * graph_.weight[b] * static_cast<double>(graph_.value[e]));
+                const Node j = leaves_only ? order_.place[b] - order_.first[root] : member_at(starts, order_.place[b]);
+                row.add(j, own * graph_.weight[b] * static_cast<double>(graph_.value[e]));
             }
         }
     }

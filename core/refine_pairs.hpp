@@ -84,7 +84,7 @@ public:
             });
     }
 
-    void refresh(BinaryTree& tree) { rows_.refresh(tree); }
+    void refresh(BinaryTree& tree, Control& control) { rows_.refresh(tree, control); }
     double magnitude() const { return magnitude_; }
 
     class Batch {

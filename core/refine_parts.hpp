@@ -5,6 +5,7 @@
 // the sum over the parts, and the leaves of a part do not change when the parts below are rearranged: so all parts can
 // be refined at the same time, and the sum of their gains is the gain of the whole. The next pass cuts elsewhere.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <queue>
 #include <type_traits>
@@ -30,7 +31,10 @@ struct Part {
 inline Part open_part(const BinaryTree& tree, Node root, Node limit, std::vector<char>& opened) {
     Part part;
     std::priority_queue<std::pair<double, Node>> largest;
-    largest.emplace(tree.size[root], root);
+    if (limit >= tree.leaves)
+        std::fill(opened.begin() + tree.leaves, opened.end(), 1);
+    else
+        largest.emplace(tree.size[root], root);
     for (Node count = 1; count < limit && !largest.empty(); ++count) {
         const Node v = largest.top().second;
         largest.pop();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "refine_control.hpp"
 #include "refine_tree.hpp"
 
 namespace ramify::refine {
@@ -31,10 +32,11 @@ public:
         for (Node j = 0; j < n_; ++j) use(j, w[j]);
     }
 
-    void refresh(BinaryTree& tree) {
+    void refresh(BinaryTree& tree, Control& control) {
         const LeafOrder order(tree);
         for (Node v : tree.postorder()) {
             if (tree.is_leaf(v)) continue;
+            if (control.failed()) return;
             Node small = tree.left[v], large = tree.right[v];
             if (order.count[small] > order.count[large]) std::swap(small, large);
             join(v, small, large);
@@ -126,9 +128,10 @@ public:
     }
 
     // Every pair counts for the node where it meets, found from the smaller side.
-    void refresh(BinaryTree& tree) {
+    void refresh(BinaryTree& tree, Control& control) {
         const LeafOrder order(tree);
         for (Node v = tree.leaves; v < tree.nodes(); ++v) {
+            if (v % 256 == 0 && control.failed()) return;
             Node small = tree.left[v], large = tree.right[v];
             if (order.count[small] > order.count[large]) std::swap(small, large);
             double sum = 0.0;

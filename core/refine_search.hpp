@@ -185,7 +185,7 @@ private:
     }
 
     void refresh() {
-        weights_.refresh(tree_);
+        weights_.refresh(tree_, control_);
         cost_ = tree_.objective();
         gained_ = 0.0;
     }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "refine_control.hpp"
 #include "refine_tree.hpp"
 
 namespace ramify::refine {
@@ -46,7 +47,7 @@ public:
         magnitude_ = std::abs(shift_) + 2.0 * offset + std::abs(scale_) * norm * norm;
     }
 
-    void refresh(BinaryTree& tree) {
+    void refresh(BinaryTree& tree, Control&) {
         for (Node v : tree.postorder())
             if (!tree.is_leaf(v)) {
                 join(v, tree.left[v], tree.right[v]);
