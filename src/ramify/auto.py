@@ -63,8 +63,8 @@ def fit(
     budget_seconds : float, optional
         About how long it may take; 600 if not given. Estimates decide what is tried, and refinement ends in time.
     refine : bool or str
-        Improve the tree under an objective ("dasgupta", "mw", "ckmm"; True is "mw" for similarities and "ckmm" for
-        distances) by :func:`ramify.refine`, within what is left of ``budget_seconds``, if given.
+        Improve the tree under an objective ("dasgupta", "mw", "ckmm"; True is "mw" for similarities and graphs, "ckmm"
+        for distances) by :func:`ramify.refine`, within what is left of ``budget_seconds``, if given.
     sample_weight : array of shape (n,), optional
     progress : bool or callable ``(stage, done, total)``, optional
     **params
@@ -100,7 +100,7 @@ def fit(
         tree, model = _build(X, picked, sample_weight, report, params)
         if refine is not False:
             metric = getattr(model, "metric", "sqeuclidean")
-            goal = _objective_for(metric) if refine is True else refine
+            goal = _objective_for(X, metric) if refine is True else refine
             tree = _refined(tree, X, metric, goal, deadline, sample_weight, report, params)
     if why:
         tree.info["auto"] = why
@@ -227,5 +227,6 @@ def _exact_fits(n: int, d: int, metric: Any, budget: float) -> bool:
     return _exact_seconds(n, d) <= budget and (linear or 5 * n * n < available_memory())
 
 
-def _objective_for(metric: Any) -> str:
-    return "ckmm" if get_similarity(metric).kind == "distance" else "mw"
+def _objective_for(X: Any, metric: Any) -> str:
+    """The objective that takes the weights; a graph of neighbours has similarities."""
+    return "ckmm" if get_similarity(metric).kind == "distance" and not hasattr(X, "to_scipy") else "mw"

@@ -134,6 +134,20 @@ def test_a_matrix_and_its_vectors_agree(grouped):
         assert value(by[0], X, metric) == pytest.approx(value(by[1], X, metric), rel=1e-3)
 
 
+def test_heights_say_how_far_the_sides_are(grouped):
+    """1 − cos from vectors; from the matrix the same, counted from the most similar two sides."""
+    X, tree = grouped[:300], random_tree(300, 1)
+    better = ramify.refine(tree, similarity.cosine(X), "precomputed")
+    side = [better.members(c) for c in better.children(better.n_nodes - 1)]
+    apart = [1 - similarity.cosine(X[side[0]], X[side[1]]).mean(), ramify.refine(tree, X).height[-1]]
+    assert better.height[-1] > better.height[300:].mean() > 0
+    assert better.height[-1] == pytest.approx(apart[0], abs=0.05) and apart[1] == pytest.approx(2 * apart[0], rel=0.1)
+    graph = ramify.neighbors(X, 10, metric="sqeuclidean").connect(X)
+    better = ramify.fit(graph, method="hac", refine=True)
+    assert better.info["refine"]["metric"] == "sqeuclidean" and better.info["refine"]["objective"] == "mw"
+    assert 0 < better.height[300] < better.height[-1] <= 1
+
+
 def test_functions_and_metrics_without_features(grouped):
     X = np.maximum(grouped[:200], 0) + 0.1
     tree = random_tree(200, 0)

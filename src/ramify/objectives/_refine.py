@@ -74,8 +74,9 @@ def refine(
     Returns
     -------
     Tree
-        Binary. The height of a node is the average distance (1 − cos for cosine) between its two sides, or its
-        child's height where that is larger. Where no move helps, the tree that was given.
+        Binary. The height of a node is the average distance (1 − cos for cosine; for a matrix of similarities what
+        is missing to the largest average) between its two sides, or its child's height where that is larger. Where no
+        move helps, the tree that was given.
 
     Examples
     --------
@@ -96,8 +97,8 @@ def refine(
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
         moves = Moves.of(weights, -1.0 if goal.kind == "distance" else 1.0, n_jobs, report)
         search = moves.search(binary, deadline, random_state, resolve_jobs(n_jobs), report)
-        height = get_similarity(goal.default_metric if metric is None else metric, kind=goal.kind).height
-        better = _tree_of(search, weights, goal, height, tree)
+        metric, to_height = _metric_and_height(X, metric, goal)
+        better = _tree_of(search, weights, goal, to_height, tree)
         before = goal.value(weights.pair_sums(tree, n_jobs, report), weights.mass)
         after = goal.value(weights.pair_sums(better, n_jobs, report), weights.mass)
     gained = after > before if goal.maximize else after < before
@@ -105,14 +106,22 @@ def refine(
         return tree
     better.info["refine"] = {
         "objective": goal.name,
-        "metric": str(metric or goal.default_metric),
+        "metric": metric,
         "before": before,
         "after": after,
     }
     return better
 
 
-def _tree_of(search: Any, weights: PairWeights, goal: Objective, height: Any, origin: Tree) -> Tree:
+def _metric_and_height(X: Any, metric: Any, goal: Objective) -> tuple[str, tuple[float, float]]:
+    """The name of the metric, and the numbers (a, b) that make an average weight w the height a + b·w."""
+    if hasattr(X, "to_scipy"):  # NeighborGraph: its weights lie between 0 and 1 where it was made from distances
+        return X.metric, X.to_height if X.kind == "similarity" else (1.0, -1.0)
+    similarity = get_similarity(goal.default_metric if metric is None else metric, kind=goal.kind)
+    return str(similarity), similarity.to_height
+
+
+def _tree_of(search: Any, weights: PairWeights, goal: Objective, to_height: tuple[float, float], origin: Tree) -> Tree:
     """The searched tree, its heights the average distances between the two sides of every node."""
     n = weights.n
     left, right, cross, size = search.links()
@@ -121,8 +130,12 @@ def _tree_of(search: Any, weights: PairWeights, goal: Objective, height: Any, or
     parent[left], parent[right] = inner, inner
     sizes = np.concatenate([weights.weight, size])
     sign = -1.0 if goal.kind == "distance" else 1.0
+    average = sign * cross / (sizes[left] * sizes[right])
+    a, b = to_height
+    if b < 0 and a == 0:  # no largest similarity is known: count from that of the most similar two sides
+        a = float(average.max())
     heights = np.zeros(2 * n - 1)
-    heights[n:] = np.maximum(height(sign * cross / (sizes[left] * sizes[right])), 0.0)
+    heights[n:] = np.maximum(a + b * average, 0.0)
     info = dict(origin.info)
     tree = Tree.from_parents(parent, n, height=heights, info=info)
     return Tree(tree.parent, np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n)), info=info)
