@@ -242,6 +242,54 @@ def test_errors_say_what_to_do(monkeypatch):
         HAC().fit(X)
 
 
+@pytest.mark.parametrize("method", ["average", "weighted", "ward", "single", "complete"])
+@pytest.mark.parametrize("seed", range(5))
+def test_stopping_at_a_height_gives_the_same_clusters(method, seed):
+    X = blobs(300, 5, 12, seed=seed)
+    X[50:60] = X[40:50]
+    whole = HAC(linkage=method).fit(X).tree_
+    for share in (0.0, 0.3, 0.9, 0.97, 1.0, 2.0):
+        threshold = float(np.quantile(whole.height[300:], min(share, 1.0)) * max(share, 1.0))
+        model = HAC(linkage=method, distance_threshold=threshold, full_tree=False).fit(X)
+        assert np.array_equal(model.labels_, whole.cut(height=threshold))
+        tree = model.tree_
+        tree.validate()
+        below = whole.height[whole.height <= threshold]
+        np.testing.assert_allclose(
+            np.sort(tree.height[tree.height <= threshold]), np.sort(below), rtol=1e-9, atol=1e-12
+        )
+        assert tree.n_nodes == len(below) + (whole.height[-1] > threshold)
+
+
+def test_stopping_at_a_height_saves_searches():
+    """Noise has few near pairs: most rows are never searched for again."""
+    X = np.random.default_rng(0).standard_normal((6000, 16)).astype(np.float32)
+    seen = {}
+    low = float(np.quantile(HAC().fit(X[:600]).tree_.height[600:], 0.05))
+    HAC(distance_threshold=low, full_tree=False).fit(
+        X, progress=lambda stage, done, total: seen.update({stage: (done, total)})
+    )
+    assert seen["merge"][0] < 5000
+
+
+def test_stopping_on_a_graph():
+    X = blobs(400, 5, 12, seed=1)
+    graph = ramify.neighbors(X, 10).connect(X)
+    for method in ("average", "single", "complete"):
+        whole = HAC(linkage=method).fit(graph).tree_
+        threshold = float(np.quantile(whole.height[400:], 0.8))
+        model = HAC(linkage=method, distance_threshold=threshold, full_tree=False).fit(graph)
+        assert np.array_equal(model.labels_, whole.cut(height=threshold))
+
+
+def test_what_stopping_refuses():
+    X = np.zeros((4, 2))
+    with pytest.raises(InvalidInput, match="full_tree=False stops at distance_threshold"):
+        HAC(full_tree=False).fit(X)
+    with pytest.raises(InvalidInput, match="needs heights that rise"):
+        HAC(linkage="median", distance_threshold=1.0, full_tree=False).fit(X)
+
+
 def test_progress_reaches_the_end():
     seen = {}
     HAC().fit(

@@ -56,6 +56,11 @@ class Scale:
         a, b = self.to_height
         return np.maximum(a + b * np.asarray(similarity), 0.0)
 
+    def similarity(self, height: float) -> float:
+        """The similarity of a height."""
+        a, b = self.to_height
+        return (height - a) / b
+
     def convert(self, threshold: Any) -> np.ndarray:
         """The user's thresholds as similarities, and back."""
         threshold = np.asarray(threshold, dtype=np.float64)

@@ -48,9 +48,19 @@ def is_linear(linkage: str, similarity: Similarity) -> bool:
 
 
 def vector_merges(
-    X: Any, linkage: str, similarity: Similarity, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
+    X: Any,
+    linkage: str,
+    similarity: Similarity,
+    weight: np.ndarray | None,
+    *,
+    stop: float = np.inf,
+    n_jobs: int | None,
+    report: Progress,
 ) -> Merges:
-    """The merges of the rows of ``X``, which were checked, where :func:`is_linear`."""
+    """The merges of the rows of ``X``, which were checked, where :func:`is_linear`.
+
+    With ``stop``, merges higher than that may be missing.
+    """
     n, d = X.shape
     # Means in float64 and float32; lists of candidates, and as much again while they are searched for.
     check_memory(
@@ -88,10 +98,13 @@ def vector_merges(
     hac.settle_all()
     with report.stage("merge", total=count - 1) as advance:
         todo, step = count - 1, max(256, count // 100)
+        limit = _native_limit(stop, linkage, similarity) / points.unit**2
         while todo:
-            rows = hac.run(1, np.inf, step)
+            rows = hac.run(1, limit, step)
             if len(rows):
                 search_some(hac, mean32, rows, n_jobs)
+            elif hac.alive - 1 == todo:
+                break  # all that is left is higher
             advance(todo - hac.alive + 1)
             todo = hac.alive - 1
     merges = Merges(*hac.merges())
@@ -107,6 +120,15 @@ def vector_merges(
     else:
         height = 0.5 * height  # 1 − cos and max‖x‖² − ⟨x, y⟩
     return Merges(*map(np.concatenate, zip(distinct.merges, merges._replace(height=height), strict=True)))
+
+
+def _native_limit(stop: float, linkage: str, similarity: Similarity) -> float:
+    """A height in the units of the native code, rounded up; infinite where it would not save searches."""
+    if linkage == "ward":
+        return 0.5 * stop**2 * (1 + 1e-6)
+    if linkage in ("average", "weighted"):
+        return (stop if similarity.order == "distance" else 2.0 * stop) * (1 + 1e-6)
+    return np.inf
 
 
 @dataclass

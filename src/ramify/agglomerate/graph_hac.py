@@ -30,6 +30,7 @@ def graph_hac(
     linkage: str,
     *,
     epsilon: float = 0.0,
+    stop: float = np.inf,
     sample_weight: np.ndarray | None = None,
     n_jobs: int | None = -1,
     report: Progress,
@@ -37,7 +38,7 @@ def graph_hac(
     """The binary tree of a :class:`~ramify.NeighborGraph` or a sparse matrix of similarities.
 
     With ``epsilon`` above 0, rounds also merge pairs within a factor 1 + ε of the best (not for single linkage, which
-    is exact in any case); ``tree.info["epsilon"]`` keeps it.
+    is exact in any case); ``tree.info["epsilon"]`` keeps it. With ``stop``, what is higher than that may be missing.
     """
     if linkage not in GRAPH_LINKAGES:
         raise InvalidInput(
@@ -49,7 +50,8 @@ def graph_hac(
         merges = _single(links, n_jobs)
     else:
         core = contraction(links, linkage, sample_weight, n_jobs)
-        merges, _ = run_rounds(core, links, [links.floor], pairs=True, epsilon=epsilon, stage="hac", report=report)
+        least = max(links.floor, links.similarity(stop) - 1e-6 * abs(links.top)) if np.isfinite(stop) else links.floor
+        merges, _ = run_rounds(core, links, [least], pairs=True, epsilon=epsilon, stage="hac", report=report)
     tree = binary_tree(merges, links)
     tree.info.update(method="hac", linkage=linkage, n_parts=merges.n_parts, **links.info)
     if epsilon > 0 and linkage != "single":

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ramify.agglomerate._links import is_graph
 from ramify.agglomerate._matrix import matrix_merges
+from ramify.agglomerate._stop import stop_above, tree_of_parts
 from ramify.agglomerate._vectors import is_linear, vector_merges
 from ramify.agglomerate.graph_hac import graph_hac
 from ramify.base import TreeEstimator
@@ -65,6 +68,9 @@ class HAC(TreeEstimator):
         Cut the tree into this many clusters: ``labels_``.
     distance_threshold : float, optional
         Or cut it at this height.
+    full_tree : bool
+        False: stop at ``distance_threshold``. Clusters that are farther apart are not compared any further, and one
+        node, just above the threshold, joins them all. Not for centroid and median linkage.
     n_jobs : int
         Threads; -1 is all of them.
 
@@ -87,6 +93,8 @@ class HAC(TreeEstimator):
     [1.0, 4.0, 111.5]
     >>> HAC(linkage="ward", n_clusters=2).fit_predict(X).tolist()
     [0, 0, 1, 1]
+    >>> HAC(distance_threshold=2.0, full_tree=False).fit(X).tree_.n_nodes
+    6
     >>> D = np.abs(X - X.T)
     >>> HAC(linkage="complete", metric="precomputed").fit(D).tree_.height[4:].tolist()
     [1.0, 2.0, 12.0]
@@ -111,6 +119,7 @@ class HAC(TreeEstimator):
         epsilon: float = 0.0,
         n_clusters: int | None = None,
         distance_threshold: float | None = None,
+        full_tree: bool = True,
         n_jobs: int | None = -1,
     ) -> None:
         self.linkage = linkage
@@ -118,24 +127,30 @@ class HAC(TreeEstimator):
         self.epsilon = epsilon
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
+        self.full_tree = full_tree
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+        stop = self._stop()
         if is_graph(X, self.metric):
-            return graph_hac(
+            tree = graph_hac(
                 X,
                 self.metric,
                 self.linkage,
                 epsilon=self.epsilon,
+                stop=stop,
                 sample_weight=sample_weight,
                 n_jobs=self.n_jobs,
                 report=report,
             )
+            return stop_above(tree, stop)
         similarity = get_similarity(self.metric)
         X = similarity.check(X)
         info: dict[str, Any] = {"method": "hac", "linkage": self.linkage, "metric": str(similarity)}
         if is_linear(self.linkage, similarity):
-            merges = vector_merges(X, self.linkage, similarity, sample_weight, n_jobs=self.n_jobs, report=report)
+            merges = vector_merges(
+                X, self.linkage, similarity, sample_weight, stop=stop, n_jobs=self.n_jobs, report=report
+            )
         else:
             if self.linkage in ("ward", "centroid", "median") and not (
                 similarity.is_given and similarity.kind == "distance"
@@ -146,7 +161,23 @@ class HAC(TreeEstimator):
                 )
             merges, how = matrix_merges(X, similarity, self.linkage, sample_weight, n_jobs=self.n_jobs, report=report)
             info.update(how)
+        if np.isfinite(stop):
+            tree = tree_of_parts(*merges, X.shape[0], stop)
+            tree.info.update(info, full_tree=False)
+            return tree
         return Tree.from_merges(*merges, X.shape[0], info=info)
+
+    def _stop(self) -> float:
+        """The height that the tree ends at."""
+        if self.full_tree:
+            return np.inf
+        if self.distance_threshold is None:
+            raise InvalidInput("full_tree=False stops at distance_threshold; give one.")
+        if self.linkage in ("centroid", "median"):
+            raise InvalidInput(
+                f"full_tree=False needs heights that rise, and those of {self.linkage!r} linkage may fall."
+            )
+        return float(self.distance_threshold)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
