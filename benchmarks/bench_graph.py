@@ -43,7 +43,7 @@ def neighbour_graph(n: int) -> dict[str, Any]:
     return {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight}
 
 
-def _fit(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray, name: str, **options: Any) -> Any:
+def _fit(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray, name: str, options: dict[str, Any]) -> Any:
     import ramify
 
     graph = ramify.NeighborGraph(indptr, indices, weight, metric="cosine")
@@ -60,7 +60,7 @@ for _label, _name, _options in [
     ("HAC single", "HAC", {"linkage": "single"}),
     ("HAC average, epsilon 0.1", "HAC", {"epsilon": 0.1}),
 ]:
-    million.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, **_options))
+    million.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, options=_options))
 
 
 images = Case(
@@ -89,7 +89,7 @@ for _label, _name, _options in [
     ("SCC single", "SCC", {"linkage": "single"}),
     ("Affinity single", "Affinity", {"linkage": "single"}),
 ]:
-    images.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, **_options))
+    images.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, options=_options))
 
 
 @images.quality("purity")
