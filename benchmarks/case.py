@@ -44,7 +44,7 @@ class Case:
         CASES[self.name] = self
         self.contestants: dict[str, Contestant] = {}
         self.qualities: dict[str, Callable[..., float]] = {}
-        self.make: Callable[..., Mapping[str, Any]] = dict
+        self.make: Callable[..., Mapping[str, Any]] = lambda: {}
 
     def sizes(self, long: bool) -> dict[str, Any]:
         return {**self.short, **(self.long if long else {})}
