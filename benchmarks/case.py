@@ -27,6 +27,10 @@ class Contestant:
     max_n: int | None = None  # sits out where the case's size n is larger
 
 
+def _no_data() -> dict[str, Any]:
+    return {}
+
+
 @dataclass
 class Case:
     """A named comparison. The first contestant is ours: all ratios are to it."""
@@ -44,7 +48,7 @@ class Case:
         CASES[self.name] = self
         self.contestants: dict[str, Contestant] = {}
         self.qualities: dict[str, Callable[..., float]] = {}
-        self.make: Callable[..., Mapping[str, Any]] = lambda: {}
+        self.make: Callable[..., Mapping[str, Any]] = _no_data
 
     def sizes(self, long: bool) -> dict[str, Any]:
         return {**self.short, **(self.long if long else {})}
