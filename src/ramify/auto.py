@@ -82,6 +82,8 @@ def fit(
     >>> tree.cut(n_clusters=2).tolist()
     [0, 0, 1]
     """
+    from ramify.neighbors.graph import as_graph
+
     check_choice("method", method, ["auto", *METHODS])
     optional(lambda name, value: check_float(name, value, low=0.0, open_low=True))("budget_seconds", budget_seconds)
     deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
@@ -100,6 +102,8 @@ def fit(
         tree, model = _build(X, picked, sample_weight, report, params)
         if refine is not False:
             metric = getattr(model, "metric", "sqeuclidean")
+            if tree.info.get("input") == "graph":
+                X = as_graph(X, metric)  # a sparse matrix: objectives would take its rows for vectors
             goal = _objective_for(X, metric) if refine is True else refine
             tree = _refined(tree, X, metric, goal, deadline, sample_weight, report, params)
     if why:
@@ -148,12 +152,16 @@ def _refined(
 
 def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, report: Progress, **params: Any) -> Tree:
     """The best tree for an objective: every method that fits the budget, refined, each in its share of the time."""
+    from ramify.agglomerate._links import is_graph
+    from ramify.neighbors.graph import as_graph
     from ramify.objectives._objective import get_objective
 
     goal = get_objective(objective)
     start = time.monotonic()
     metric = params.setdefault("metric", goal.default_metric)
     params.setdefault("random_state", 0)
+    if is_graph(X, metric):
+        X = as_graph(X, metric)  # a sparse matrix: objectives would take its rows for vectors
     weights = goal.weights(X, metric, sample_weight=sample_weight, random_state=params["random_state"])
     starts = _starts(X, metric, budget, sample_weight)
     told, best = [], None
@@ -174,7 +182,9 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
 
 def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]:
     """Methods worth refining, each of which leaves time for refinement."""
-    if _is_graph(X):
+    from ramify.agglomerate._links import is_graph
+
+    if is_graph(X, metric):
         return ["reciprocal", "bisect"]
     n, d = np.shape(X)
     methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
@@ -186,7 +196,9 @@ def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]
 
 def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
     """The method for data nobody named one for, and why."""
-    if _is_graph(X):
+    from ramify.agglomerate._links import is_graph
+
+    if is_graph(X, metric):
         return "scc", "scc: the data is a graph of neighbours"
     shape = np.shape(X)
     if len(shape) != 2:
@@ -201,12 +213,6 @@ def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
     if _search_seconds(n, d) <= budget:
         return "scc", f"scc: {why}"
     return "random-cut", f"random-cut: {why}, and neighbours about {_search_seconds(n, d):.0f} s"
-
-
-def _is_graph(X: Any) -> bool:
-    from ramify.validate import is_sparse
-
-    return hasattr(X, "to_scipy") or (is_sparse(X) and X.shape[0] == X.shape[1])
 
 
 def _exact_seconds(n: int, d: int) -> float:

@@ -40,6 +40,8 @@ import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.features import FeatureMap, random_binning, random_fourier, squared_norms
+from ramify.parallel import map_blocks, row_blocks
+from ramify.progress import Progress
 from ramify.validate import check_choice, check_float, check_int, check_random_state, check_vectors, is_sparse
 
 __all__ = [
@@ -59,6 +61,8 @@ __all__ = [
 
 Kind = Literal["similarity", "distance"]
 BatchFunction = Callable[[Any, Any], Any]
+
+_BLOCK = 1 << 20  # values of a matrix that one thread works out at a time
 
 
 class Similarity:
@@ -106,6 +110,35 @@ class Similarity:
     def block_of(self, X: Any, rows: Any, columns: Any) -> np.ndarray:
         """Values between some rows and some other rows (slices or index arrays) of the data set ``X``."""
         return self.block(X[rows], X[columns])
+
+    def matrix(
+        self,
+        X: Any,
+        order: np.ndarray | None = None,
+        *,
+        dtype: Any = np.float32,
+        n_jobs: int | None = -1,
+        report: Progress | None = None,
+    ) -> np.ndarray:
+        """Values between all rows of ``X``, or of ``X[order]``; the diagonal is whatever the metric says.
+
+        Blocks of rows are filled side by side; memory beside the result: a few blocks.
+        """
+        n = X.shape[0]
+        if order is not None and not self.is_given:  # once, instead of once a block
+            X, order = X[order], None
+        values = np.empty((n, n), dtype=dtype)
+
+        def fill(rows: slice) -> None:
+            if order is None:
+                values[rows] = self.block_of(X, rows, slice(None))
+            else:
+                values[rows] = self.block_of(X, order[rows], order)
+
+        blocks = row_blocks(n, max(1, _BLOCK // n))
+        with (report or Progress()).stage("matrix", len(blocks)) as advance:
+            map_blocks(fill, blocks, n_jobs=n_jobs, advance=advance)
+        return values
 
     def features(self, X: Any, random_state: Any = None) -> FeatureMap:
         """The metric on ``X`` as an affine inner product."""

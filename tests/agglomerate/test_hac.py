@@ -280,6 +280,7 @@ def test_stopping_on_a_graph():
         threshold = float(np.quantile(whole.height[400:], 0.8))
         model = HAC(linkage=method, distance_threshold=threshold, full_tree=False).fit(graph)
         assert np.array_equal(model.labels_, whole.cut(height=threshold))
+        assert model.tree_.info["full_tree"] is False and "full_tree" not in whole.info
 
 
 def test_what_stopping_refuses():

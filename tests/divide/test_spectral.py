@@ -73,7 +73,7 @@ def test_a_row_may_stand_for_several():
     weight = np.random.default_rng(1).integers(1, 4, size=40).astype(float)
     W = get_similarity("cosine")(X).astype(np.float64)
     np.fill_diagonal(W, 0.0)
-    dense = DensePart.of(W, weight)
+    dense = DensePart.of(W.copy(), weight)
     features = FeaturePart.of(get_similarity("cosine").features(X), weight)
     graph = GraphPart.of(ramify.NeighborGraph.from_scipy(csr_array(W)), weight)
     x, order = np.random.default_rng(2).standard_normal(40), np.random.default_rng(3).permutation(40)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.neighbors.build import neighbors
-from ramify.neighbors.graph import NeighborGraph
+from ramify.neighbors.graph import NeighborGraph, as_graph
 from ramify.progress import Progress
 from ramify.similarity import Similarity, get_similarity
 from ramify.validate import is_sparse
@@ -162,7 +162,7 @@ def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
 def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, report: Progress) -> Links:
     """The links of ``X``: of the graph that it is, or of its rows' nearest neighbours."""
     if is_graph(X, metric):
-        graph = X if isinstance(X, NeighborGraph) else _from_matrix(X, metric)
+        graph = as_graph(X, metric)
         if graph.n_points == 0:
             raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
         links = as_links(graph, n_jobs)
@@ -186,9 +186,3 @@ def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, re
     links = as_links(graph, n_jobs)
     links.info["neighbors"] = graph.info
     return links
-
-
-def _from_matrix(X: Any, metric: Any) -> NeighborGraph:
-    """A sparse matrix is one of similarities, unless ``precomputed(kind="distance")`` says otherwise."""
-    given = isinstance(metric, Similarity) and metric.name == "precomputed"
-    return NeighborGraph.from_scipy(X, kind="distance" if given and metric.kind == "distance" else "similarity")

@@ -143,7 +143,10 @@ class HAC(TreeEstimator):
                 n_jobs=self.n_jobs,
                 report=report,
             )
-            return stop_above(tree, stop)
+            tree = stop_above(tree, stop)
+            if np.isfinite(stop):
+                tree.info["full_tree"] = False
+            return tree
         similarity = get_similarity(self.metric)
         X = similarity.check(X)
         info: dict[str, Any] = {"method": "hac", "linkage": self.linkage, "metric": str(similarity)}

@@ -12,7 +12,7 @@ import numpy as np
 
 from ramify.agglomerate._links import is_graph
 from ramify.features import FeatureMap
-from ramify.neighbors.graph import NeighborGraph
+from ramify.neighbors.graph import NeighborGraph, as_graph
 from ramify.parallel import row_blocks
 from ramify.similarity import Kind, get_similarity
 from ramify.validate import check_memory, is_sparse
@@ -21,6 +21,7 @@ __all__ = ["DensePart", "FeaturePart", "GraphPart", "Part", "find_part", "rows_o
 
 _DENSE = 128  # points of a part that is solved densely
 _BLOCK = 1 << 16  # rows of running sums held at a time
+_VALUES = 1 << 20  # entries of a rearranged matrix held at a time
 _APART = 1e-9  # a second eigenvalue this near to the first: the part may fall into components
 
 
@@ -50,9 +51,13 @@ class Part(ABC):
     def components(self) -> np.ndarray:
         """Component of each point: points that no similarity above 0 links are in different ones."""
 
-    @abstractmethod
+    def small(self) -> Part:
+        """The same part, as a matrix if it is small enough for one."""
+        return self.take(np.ones(self.size, dtype=bool)) if self.size <= _DENSE else self
+
     def second(self, root: np.ndarray, random: np.random.Generator) -> tuple[float, np.ndarray]:
         """The second largest eigenvalue of D^-½ W D^-½ and its vector; ``root`` is D^½ 1."""
+        return _lanczos(self, root, random)
 
     def cut(self, random: np.random.Generator) -> tuple[np.ndarray, float]:
         """Which points go to the first side, and the mean similarity between the two sides."""
@@ -95,8 +100,9 @@ class DensePart(Part):
 
     @classmethod
     def of(cls, W: np.ndarray, mass: np.ndarray) -> DensePart:
-        """From the weights between single points."""
-        W = W * mass[:, None] * mass[None, :]
+        """From the weights between single points, in whose place they are scaled."""
+        W *= mass[:, None]
+        W *= mass[None, :]
         np.fill_diagonal(W, 0.0)
         return cls(W, mass)
 
@@ -104,7 +110,10 @@ class DensePart(Part):
         return self.W @ x
 
     def before(self, order: np.ndarray) -> np.ndarray:
-        return np.tril(self.W[np.ix_(order, order)], -1).sum(axis=1)
+        result = np.empty(self.size)
+        for rows in row_blocks(self.size, max(1, _VALUES // self.size)):
+            result[rows] = np.tril(self.W[np.ix_(order[rows], order)], rows.start - 1).sum(axis=1)
+        return result
 
     def take(self, rows: np.ndarray) -> Part:
         return DensePart(self.W[np.ix_(rows, rows)], self.mass[rows])
@@ -119,7 +128,7 @@ class DensePart(Part):
 
     def second(self, root: np.ndarray, random: np.random.Generator) -> tuple[float, np.ndarray]:
         if self.size > 4 * _DENSE:
-            return _lanczos(self, root, random)
+            return super().second(root, random)
         value, vector = np.linalg.eigh(self.W / root[:, None] / root[None, :])
         return float(value[-2]), vector[:, -2]
 
@@ -162,9 +171,6 @@ class GraphPart(Part):
 
     def components(self) -> np.ndarray:
         return _components(self.W)
-
-    def second(self, root: np.ndarray, random: np.random.Generator) -> tuple[float, np.ndarray]:
-        return _lanczos(self, root, random)
 
 
 @dataclass
@@ -218,7 +224,7 @@ class FeaturePart(Part):
         """Small parts as a matrix; random features may give pairs that are far apart a little less than 0."""
         W = self.scale * (self.z @ self.z.T).astype(np.float64)
         W += self.shift + self.offset[:, None] + self.offset[None, :]
-        return DensePart.of(np.maximum(W, 0.0), self.mass)
+        return DensePart.of(np.maximum(W, 0.0, out=W), self.mass)
 
     def smallest(self) -> float:
         return 0.0
@@ -230,9 +236,6 @@ class FeaturePart(Part):
         label = np.zeros(self.size, dtype=np.int64)
         label[alone] = np.arange(1, len(alone) + 1)
         return label
-
-    def second(self, root: np.ndarray, random: np.random.Generator) -> tuple[float, np.ndarray]:
-        return _lanczos(self, root, random)
 
 
 def _lanczos(part: Part, root: np.ndarray, random: np.random.Generator) -> tuple[float, np.ndarray]:
@@ -281,13 +284,12 @@ def _halves(component: np.ndarray) -> np.ndarray:
 
 
 def find_part(
-    X: Any, metric: Any, mass: np.ndarray | None, random: np.random.Generator
+    X: Any, metric: Any, mass: np.ndarray | None, random: np.random.Generator, *, n_jobs: int | None = -1
 ) -> tuple[Part, Kind, Callable[[float], float]]:
     """All points as one part with the weights of a metric, of what kind they are, and the height of a mean weight."""
     if is_graph(X, metric):
-        graph = X if isinstance(X, NeighborGraph) else NeighborGraph.from_scipy(X)
-        top = float(graph.weight.max(initial=0.0))
-        return GraphPart.of(graph, _masses(mass, graph.n_points)), "similarity", lambda w: top - w
+        graph = as_graph(X, metric)
+        return GraphPart.of(graph, _masses(mass, graph.n_points)), "similarity", _graph_height(graph)
     similarity = get_similarity(metric)
     X = similarity.check(X)
     n = X.shape[0]
@@ -296,12 +298,19 @@ def find_part(
         features = similarity.features(X, random_state=random)
         if not is_sparse(features.rows):
             return FeaturePart.of(features, mass), similarity.kind, lambda w: float(similarity.height(w))
-    check_memory(8 * n * n, f"metric {str(similarity)!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
-    rows = np.arange(n)
-    W = np.empty((n, n))
-    for block in row_blocks(n, max(1, (1 << 20) // n)):
-        W[block] = similarity.block_of(X, rows[block], rows)
+    # The matrix, and once more as much for the two sides that it is cut into.
+    check_memory(16 * n * n, f"metric {str(similarity)!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
+    W = similarity.matrix(X, dtype=np.float64, n_jobs=n_jobs)
     return DensePart.of(W, mass), similarity.kind, lambda w: float(similarity.height(w))
+
+
+def _graph_height(graph: NeighborGraph) -> Callable[[float], float]:
+    """The height of a mean weight; of distances the largest one, at which all pairs without an edge count."""
+    if graph.kind == "distance":
+        top = float(graph.distances().max(initial=0.0))
+        return lambda w: top
+    a, b = graph.to_height if graph.to_height[0] > 0 else (float(graph.weight.max(initial=0.0)), -1.0)
+    return lambda w: a + b * w
 
 
 def _masses(mass: np.ndarray | None, n: int) -> np.ndarray:
@@ -311,7 +320,10 @@ def _masses(mass: np.ndarray | None, n: int) -> np.ndarray:
 def rows_of(X: Any, metric: Any, rows: np.ndarray) -> Any:
     """Some of the points of ``X``: rows, or rows and columns where it has one of each a point."""
     if isinstance(X, NeighborGraph):
-        return X.to_scipy()[rows][:, rows]
-    square = is_graph(X, metric) or get_similarity(metric).name == "precomputed"
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    return X[rows][:, rows] if square else X[rows]
+        metric = X.similarity or "precomputed"
+        if X.kind == "distance":
+            return NeighborGraph.from_scipy(X.to_scipy("distance")[rows][:, rows], metric=metric, kind="distance")
+        part = X.to_scipy()[rows][:, rows]
+        part.eliminate_zeros()  # they are as good as no edge
+        return NeighborGraph.from_scipy(part, metric=metric)
+    return X[rows][:, rows] if get_similarity(metric).is_given else X[rows]

@@ -12,7 +12,7 @@ from ramify import _core
 from ramify.agglomerate._links import is_graph, point_links
 from ramify.divide._rows import shuffled_features
 from ramify.features import FeatureMap, squared_norms
-from ramify.parallel import map_blocks, row_blocks
+from ramify.parallel import row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity, get_similarity
 from ramify.validate import check_memory, is_sparse
@@ -54,7 +54,7 @@ def find_weights(X: Any, metric: Any, random: np.random.Generator, *, n_jobs: in
     X = similarity.check(X)
     if similarity.has_features:
         return _feature_weights(X, similarity, random, n_jobs)
-    return _matrix_weights(X, similarity, random, n_jobs)
+    return _matrix_weights(X, similarity, random, n_jobs, report)
 
 
 def _feature_weights(X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None) -> Weights:
@@ -93,7 +93,9 @@ def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:
     return FeatureMap(rows, features.offset, features.scale, features.shift, exact=False)
 
 
-def _matrix_weights(X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None) -> Weights:
+def _matrix_weights(
+    X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None, report: Progress
+) -> Weights:
     n = X.shape[0]
     check_memory(
         4 * n * n,
@@ -101,12 +103,7 @@ def _matrix_weights(X: Any, similarity: Similarity, random: np.random.Generator,
         "use a metric with a feature map (cosine, dot, sqeuclidean, rbf, laplacian) or a graph (ramify.neighbors).",
     )
     order = random.permutation(n)
-    weight = np.empty((n, n), dtype=np.float32)
-
-    def fill(rows: slice) -> None:
-        weight[rows] = similarity.block_of(X, order[rows], order)
-
-    map_blocks(fill, row_blocks(n, max(1, (1 << 20) // n)), n_jobs=n_jobs)
+    weight = similarity.matrix(X, order, n_jobs=n_jobs, report=report)
 
     def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
         return _core.bisect_matrix(weight, order, parameters, threads, tell)

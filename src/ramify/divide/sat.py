@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,8 @@ from ramify.base import TreeEstimator
 from ramify.divide._parts import Part, find_part, rows_of
 from ramify.divide.bisect import BisectConquer
 from ramify.divide.random_tree import path_parents
+from ramify.errors import RamifyWarning
+from ramify.neighbors.graph import as_graph
 from ramify.progress import Progress
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
@@ -105,23 +108,25 @@ class SatConquer(TreeEstimator):
         self.n_jobs = n_jobs
 
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        from ramify import objectives
+        from ramify.objectives._objective import get_objective
 
         random = check_random_state(self.random_state)
-        if not is_graph(X, self.metric):
-            X = get_similarity(self.metric).check(X)
+        graph = is_graph(X, self.metric)
+        X = as_graph(X, self.metric) if graph else get_similarity(self.metric).check(X)
         bisect = self._bisection(random)
         whole = bisect.fit(X, sample_weight=sample_weight, progress=report).tree_
         n = whole.n_leaves
-        part, kind, to_height = find_part(X, self.metric, None, random)
+        part, kind, to_height = find_part(X, self.metric, None, random, n_jobs=self.n_jobs)
         trees = {"O3": whole}
         if n > 2:
             first = max_2sat(part, 1.0 if kind == "distance" else -1.0, random, self.n_init, self.n_iter)
             trees["O1"] = _path(first, random)
             trees["O2"] = self._two_sides(X, first, part, to_height, random, report)
-        objective = objectives.ckmm if kind == "distance" else objectives.mw
+        goal = get_objective("ckmm" if kind == "distance" else "mw")
+        weights = goal.weights(X, self.metric)
         values = {
-            name: float(objective(tree, X, self.metric, n_jobs=self.n_jobs)) for name, tree in sorted(trees.items())
+            name: goal.value(weights.pair_sums(tree, self.n_jobs, report), weights.mass)
+            for name, tree in sorted(trees.items())
         }
         best = max(values, key=lambda name: (values[name], name))
         self.values_ = values
@@ -143,7 +148,11 @@ class SatConquer(TreeEstimator):
     ) -> Tree:
         """Recursive bisections of S and of T under one root."""
         sides = [np.flatnonzero(first), np.flatnonzero(~first)]
-        trees = [self._bisection(random).fit(rows_of(X, self.metric, rows), progress=report).tree_ for rows in sides]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RamifyWarning)  # half of a connected graph often falls apart
+            trees = [
+                self._bisection(random).fit(rows_of(X, self.metric, rows), progress=report).tree_ for rows in sides
+            ]
         between = float(part.product(first.astype(np.float64))[~first].sum()) / (len(sides[0]) * len(sides[1]))
         return _join(trees, sides, float(to_height(between)))
 

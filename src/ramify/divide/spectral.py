@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ramify import _core
 from ramify.agglomerate._links import is_graph
 from ramify.base import TreeEstimator
 from ramify.divide._parts import Part, find_part
@@ -88,7 +89,7 @@ class SpectralCut(TreeEstimator):
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         random = check_random_state(self.random_state)
         source, info = self._source(X, report)
-        part = find_part(source, self.metric, sample_weight, random)[0]
+        part = find_part(source, self.metric, sample_weight, random, n_jobs=self.n_jobs)[0]
         if part.smallest() < 0:
             raise InvalidInput(
                 f"SpectralCut needs similarities that are not negative; the smallest one is {part.smallest():.4g}. Use "
@@ -96,11 +97,11 @@ class SpectralCut(TreeEstimator):
             )
         n = part.size
         with one_blas_thread():  # most parts are small, and the tree must not depend on the number of threads
-            parent, mean = split_all(part.take(np.ones(n, dtype=bool)), random, report)
+            parent, mean = split_all(part.small(), random, report)
         height = np.concatenate([np.zeros(n), mean.max(initial=0.0) - mean])
-        for v in range(len(parent) - 1, n, -1):  # a node is made before the nodes below it
-            height[parent[v]] = max(height[parent[v]], height[v])
-        return Tree.from_parents(parent, n, height=height, info={"method": "spectral", **info})
+        tree = Tree.from_parents(parent, n, height=height)
+        height = np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n))
+        return Tree(tree.parent, height, info={"method": "spectral", **info})
 
     def _source(self, X: Any, report: Progress) -> tuple[Any, dict[str, Any]]:
         """Where the weights come from: the graph given, the neighbours of vectors, or the vectors; and the info."""

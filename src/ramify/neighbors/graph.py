@@ -478,9 +478,15 @@ class NeighborGraph:
         return graph
 
 
-def as_graph(graph: Any) -> NeighborGraph:
-    """``graph`` itself, or the graph of a SciPy sparse n × n matrix of similarities."""
-    return graph if isinstance(graph, NeighborGraph) else NeighborGraph.from_scipy(graph)
+def as_graph(graph: Any, metric: Any = None) -> NeighborGraph:
+    """``graph`` itself, or the graph of a SciPy sparse n × n matrix.
+
+    The matrix is one of similarities, unless the metric ``precomputed(kind="distance")`` says otherwise.
+    """
+    if isinstance(graph, NeighborGraph):
+        return graph
+    distances = isinstance(metric, Similarity) and metric.is_given and metric.kind == "distance"
+    return NeighborGraph.from_scipy(graph, kind="distance" if distances else "similarity")
 
 
 #: How the core combines the two directions of an edge.

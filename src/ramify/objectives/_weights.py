@@ -169,15 +169,7 @@ class BlockWeights(PairWeights):
             f"Metric {str(self.metric)!r} has no feature map, and the matrix of all pairs of {self.n} points",
             "pass a graph, ramify.neighbors(X, k, metric), or use a metric with one (cosine, dot, sqeuclidean).",
         )
-        matrix = np.empty((self.n, self.n), dtype=np.float32)
-
-        def work(rows: slice) -> None:
-            matrix[rows] = self.metric.block_of(self.X, rows, slice(None))
-
-        blocks = row_blocks(self.n, max(1, 2**22 // self.n))
-        with report.stage("matrix", len(blocks)) as advance:
-            list(map_blocks(work, blocks, n_jobs=n_jobs, advance=advance))
-        return matrix
+        return self.metric.matrix(self.X, n_jobs=n_jobs, report=report)
 
     def _in_order(self, order: np.ndarray) -> Any:
         """A function from a slice of places to the values between the leaves there and all leaves from there on."""
