@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import ramify
 from ramify import auto
@@ -53,6 +54,39 @@ def test_objective_on_graphs_and_with_weights():
     weight = np.arange(1.0, 81.0)
     tree = ramify.fit(X, objective="ckmm", budget_seconds=10, sample_weight=weight)
     assert "kmeans + refine" in tree.info["auto"]
+
+
+@pytest.mark.parametrize("objective", ["mw", "dasgupta"])
+def test_objective_on_a_sparse_matrix_is_that_of_its_graph(objective):
+    graph = ramify.neighbors(X, 10, metric="cosine").symmetrize().connect(X)
+    tree = ramify.fit(graph.to_scipy(), objective=objective, budget_seconds=10)
+    assert np.array_equal(tree.parent, ramify.fit(graph, objective=objective, budget_seconds=10).parent)
+    value = getattr(ramify.objectives, objective)(tree, graph)
+    assert f"refine {value:.6g}" in tree.info["auto"]
+    assert tree.info["refine"]["after"] == pytest.approx(value)
+    with pytest.raises(InvalidInput, match="weights of a neighbour graph are similarities"):
+        ramify.fit(graph.to_scipy(), objective="ckmm")
+
+
+@pytest.mark.parametrize("method", ["auto", "hac", "scc", "bisect", "sat", "spectral"])
+def test_refinement_on_a_sparse_matrix_is_that_of_its_graph(method):
+    graph = ramify.neighbors(X, 10, metric="cosine").symmetrize().connect(X)
+    tree = ramify.fit(graph.to_scipy(), method=method, refine=True, random_state=0)
+    assert tree.info["refine"]["objective"] == "mw"
+    assert tree.info["refine"]["after"] == pytest.approx(ramify.objectives.mw(tree, graph))
+
+
+def test_refinement_of_square_sparse_rows_stays_with_rows():
+    """k-means takes no graphs: the rows of its matrix are vectors, square or not."""
+    rows = csr_array(np.abs(X[:5]))
+    tree = ramify.fit(rows, method="kmeans", refine=True, random_state=0)
+    assert tree.info.get("refine", {"objective": "ckmm"})["objective"] == "ckmm"
+
+
+def test_estimates_of_time_fit_what_was_measured():
+    """Within a factor of five, on the safe side for a million rows."""
+    for n, d, seconds in ((50_000, 64, 1.9), (100_000, 64, 5.8), (198_000, 100, 7.6), (1_000_000, 128, 23.0)):
+        assert seconds / 2 < auto._search_seconds(n, d) < 5 * seconds
 
 
 def test_a_short_budget_ends_in_time():

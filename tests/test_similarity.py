@@ -15,6 +15,7 @@ import ramify
 from ramify import similarity
 from ramify.errors import InvalidInput
 from ramify.features import squared_norms
+from ramify.progress import Progress
 from ramify.similarity import get_similarity
 
 ALL = ["cosine", "dot", "sqeuclidean", "euclidean", "jaccard", "rbf", "laplacian"]
@@ -253,3 +254,20 @@ def test_squared_norms(dtype):
 def test_cosine_refuses_zero_rows():
     with pytest.raises(InvalidInput, match="zero row"):
         similarity.cosine(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "jaccard", "precomputed"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_matrices_are_filled_by_blocks(metric, n_jobs, monkeypatch):
+    X = np.random.default_rng(0).random((41, 7)).astype(np.float32)
+    X = X @ X.T if metric == "precomputed" else X
+    order = np.random.default_rng(1).permutation(41)
+    expected = X if metric == "precomputed" else get_similarity(metric).block(X, X)
+    monkeypatch.setattr("ramify.similarity._BLOCK", 130)
+    seen = []
+    report = Progress(lambda *step: seen.append(step))
+    matrix = get_similarity(metric).matrix(X, n_jobs=n_jobs, report=report)
+    assert matrix.dtype == np.float32 and np.allclose(matrix, expected, atol=1e-3)
+    assert seen[-1] == ("matrix", 14, 14)
+    shuffled = get_similarity(metric).matrix(X, order, dtype=np.float64, n_jobs=n_jobs)
+    assert shuffled.dtype == np.float64 and np.allclose(shuffled, expected[np.ix_(order, order)], atol=1e-3)

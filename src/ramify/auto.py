@@ -32,9 +32,16 @@ METHODS: dict[str, str] = {
     "spectral": "SpectralCut",
 }
 
-#: Products a second that exact linkage and searches reach on a modest machine, and how long to take at most where
-#: nobody said.
-_FLOPS, _MOST_SECONDS = 5e10, 600.0
+#: How long to take at most where nobody said.
+_MOST_SECONDS = 600.0
+
+# What the estimates of time rest on, from runs on two cores of a modest machine: operations a second in matrix
+# products, and how many of them a method takes.
+_FLOPS = 5e10
+_HAC_WORK = 2.0  # times n² d: one product of all rows, and a little more
+_PAIR_WORK = 0.25  # times n² (d + 64): 1.9 s for 50 000 × 64, 5.8 s for 100 000 × 64
+_SHARD_WORK = 40.0  # times n^1.5 d: 3.5 s for 200 000 × 64, 7.6 s for GloVe's 198 000 × 100; 23 s for a million × 128
+_BISECT_WORK = 500.0  # times n d log₂ n: 2.8 s for GloVe's 198 000 × 100, 1.3 s for ALOI's 108 000 × 128
 
 
 def fit(
@@ -189,7 +196,7 @@ def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]
     n, d = np.shape(X)
     methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
     uniform = sample_weight is None or np.ptp(sample_weight) == 0
-    if 2e3 * n * d * np.log2(n + 1) / _FLOPS < budget / 2:
+    if _BISECT_WORK * n * d * np.log2(n + 1) / _FLOPS < budget / 2:
         methods.append("bisect" if uniform else "kmeans")
     return methods or ["random-cut"]
 
@@ -216,13 +223,16 @@ def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
 
 
 def _exact_seconds(n: int, d: int) -> float:
-    """About how long exact average linkage takes: its searches are one product of all rows and a little more."""
-    return 2.0 * n**2 * d / _FLOPS
+    """About how long exact average linkage takes."""
+    return _HAC_WORK * n**2 * d / _FLOPS
 
 
 def _search_seconds(n: int, d: int) -> float:
-    """About how long a graph of neighbours takes: exact for few rows, overlapping shards of about √n cells for many."""
-    return min(2.0 * n**2 * d, 100.0 * n**1.5 * d) / _FLOPS
+    """About how long a graph of neighbours takes: all pairs for few rows, overlapping shards of √n cells for many."""
+    from ramify.neighbors.build import _EXACT_WORK
+
+    pairs = n**2 * (d + 64.0)
+    return (_PAIR_WORK * pairs if pairs <= _EXACT_WORK else _SHARD_WORK * n**1.5 * d) / _FLOPS
 
 
 def _exact_fits(n: int, d: int, metric: Any, budget: float) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 import ramify
+from ramify.divide import sat
 from ramify.divide._parts import DensePart
 from ramify.divide.random_tree import path_parents
 from ramify.divide.sat import max_2sat
@@ -83,6 +84,36 @@ def test_the_best_of_three_is_returned(metric):
     assert np.array_equal(model.tree_.parent, again.tree_.parent)
     random = ramify.score(model.tree_, X, metric=metric, objective="ckmm" if metric == "sqeuclidean" else "mw")
     assert random.normalized > 0.2
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "precomputed"])
+def test_values_on_a_graph_are_those_of_the_graph(metric, monkeypatch):
+    """A square sparse matrix is a graph, whatever the metric, and not rows of features."""
+    X = np.random.default_rng(2).standard_normal((120, 4)).astype(np.float32)
+    graph = ramify.neighbors(X, 8, metric="cosine").symmetrize().connect(X)
+    made = {}
+    join, path = sat._join, sat._path
+    monkeypatch.setattr(sat, "_join", lambda *given: made.setdefault("O2", join(*given)))
+    monkeypatch.setattr(sat, "_path", lambda *given: made.setdefault("O1", path(*given)))
+    for given in (graph, graph.to_scipy()):
+        made.clear()
+        model = ramify.SatConquer(metric=metric, theta=1, random_state=0).fit(given)
+        whole = model._bisection(np.random.default_rng(0)).fit(given).tree_
+        assert model.values_["O3"] == pytest.approx(mw(whole, graph))
+        for name, tree in made.items():
+            assert model.values_[name] == pytest.approx(mw(tree, graph)), name
+        assert set(model.values_) == {"O1", "O2", "O3"} and model.tree_.info["input"] == "graph"
+        assert mw(model.tree_, graph) == pytest.approx(max(model.values_.values()))
+
+
+def test_graphs_of_distances_keep_their_heights():
+    X = np.random.default_rng(2).standard_normal((120, 4)).astype(np.float32)
+    graph = ramify.neighbors(X, 8).symmetrize().connect(X)
+    given = ramify.similarity.precomputed(kind="distance")
+    trees = [ramify.SatConquer(metric=given, random_state=0).fit(data).tree_ for data in (graph.to_scipy("distance"),)]
+    trees.append(ramify.SatConquer(random_state=0).fit(graph).tree_)
+    for tree in trees:
+        assert tree.is_monotone and tree.height[-1] <= 1.0001 * graph.distances().max()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 33])

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import ramify
+from ramify.divide import _parts
 from ramify.divide._parts import DensePart, FeaturePart, GraphPart
-from ramify.errors import InvalidInput
-from ramify.similarity import get_similarity
+from ramify.errors import InvalidInput, NotEnoughMemory
+from ramify.similarity import custom, get_similarity
 
 
 def random_similarities(n, seed, density=1.0):
@@ -91,6 +93,24 @@ def test_components_are_never_cut_first():
     assert adjusted_rand_score(np.repeat([0, 1, 2], 20), tree.cut(n_clusters=3)) == 1.0
     lonely = ramify.SpectralCut(random_state=0).fit(csr_array((50, 50))).tree_
     assert lonely.n_leaves == 50 and lonely.depth <= 6
+
+
+def test_a_matrix_is_rearranged_block_by_block(monkeypatch):
+    W = random_similarities(50, 4)
+    order = np.random.default_rng(0).permutation(50)
+    expected = np.tril(W[np.ix_(order, order)], -1).sum(axis=1)
+    monkeypatch.setattr(_parts, "_VALUES", 170)  # three rows
+    assert np.allclose(DensePart.of(W, np.ones(50)).before(order), expected)
+
+
+def test_a_matrix_and_its_sides_must_fit(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((100, 3))
+    model = ramify.SpectralCut(metric=custom(lambda A, B: np.exp(-cdist(A, B)), kind="similarity"), n_neighbors=None)
+    monkeypatch.setattr("ramify.validate.available_memory", lambda: 12 * 100**2)
+    with pytest.raises(NotEnoughMemory, match="on 100 points needs 160 kB"):
+        model.fit(X)
+    monkeypatch.setattr("ramify.validate.available_memory", lambda: 20 * 100**2)
+    assert model.fit(X).tree_.n_leaves == 100
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
