@@ -16,10 +16,12 @@ void keys(In1<double> position, Out1<std::uint64_t> key, int threads) {
     line_keys({position.data(), position.size()}, {key.data(), key.size()}, threads);
 }
 
-void random_cut(In1<double> position, In1<std::uint64_t> sorted_key, std::uint64_t seed, int threads,
+// Overwrites the positions and the sorted keys.
+void random_cut(Out1<double> position, Out1<std::uint64_t> sorted_key, std::uint64_t seed, int threads,
                 Out1<std::int64_t> parent, Out1<double> height) {
-    const Line line = line_order({position.data(), position.size()}, {sorted_key.data(), sorted_key.size()}, threads);
-    random_cut_tree(line, seed, threads, parent.data(), height.data());
+    const std::span<std::uint64_t> leaf(sorted_key.data(), sorted_key.size());
+    line_order({position.data(), position.size()}, leaf, threads);
+    RandomCutTree({position.data(), position.size()}, leaf, seed, threads, parent.data(), height.data());
 }
 
 Array1<std::int64_t> uniform_tree(std::int64_t n, std::uint64_t seed) {

@@ -56,29 +56,21 @@ inline void line_keys(std::span<const double> position, std::span<std::uint64_t>
     }
 }
 
-// Points in order of (position, index), from the sorted keys: only points with the same leading bits are left to sort.
-struct Line {
-    std::vector<std::int64_t> leaf;
-    std::vector<double> position;
-};
-
-inline Line line_order(std::span<const double> position, std::span<const std::uint64_t> key, int threads) {
+// From sorted keys to the points in order of (position, index): only points with the same leading bits are left to
+// sort.
+inline void line_order(std::span<const double> position, std::span<std::uint64_t> key, int threads) {
     const std::int64_t n = std::ssize(position);
     const std::uint64_t mask = (std::uint64_t{1} << index_bits(n)) - 1;
-    Line line{std::vector<std::int64_t>(n), std::vector<double>(n)};
-#pragma omp parallel for num_threads(threads)
-    for (std::int64_t i = 0; i < n; ++i) line.leaf[i] = static_cast<std::int64_t>(key[i] & mask);
+    const auto before = [&](std::uint64_t a, std::uint64_t b) { return position[a & mask] < position[b & mask]; };
     for (std::int64_t first = 0; first < n;) {
         std::int64_t last = first + 1;
         while (last < n && (key[last] | mask) == (key[first] | mask)) ++last;
-        if (last - first > 1)
-            std::stable_sort(line.leaf.begin() + first, line.leaf.begin() + last,
-                             [&](std::int64_t a, std::int64_t b) { return position[a] < position[b]; });
+        if (last - first > 1 && !std::is_sorted(key.begin() + first, key.begin() + last, before))
+            std::stable_sort(key.begin() + first, key.begin() + last, before);
         first = last;
     }
 #pragma omp parallel for num_threads(threads)
-    for (std::int64_t i = 0; i < n; ++i) line.position[i] = position[line.leaf[i]];
-    return line;
+    for (std::int64_t i = 0; i < n; ++i) key[i] &= mask;
 }
 
 // The tree of cutting the line at a uniformly random point, then each part in the same way: parents and heights of the
@@ -88,39 +80,94 @@ inline Line line_order(std::span<const double> position, std::span<const std::ui
 // rings first lies in gap g with probability length(g) / extent, and, clocks being without memory, the same holds
 // inside each part afterwards. So the tree is the Cartesian tree of the ringing times E / length: one pass, one stack.
 // Gaps of length 0 never ring; their equal points are split at uniformly random places.
-inline void random_cut_tree(const Line& line, std::uint64_t seed, int threads, std::int64_t* parent, double* height) {
-    const std::int64_t n = std::ssize(line.leaf);
-    const auto& position = line.position;
-    std::vector<double> ring(n);
+//
+// The gaps that ring first of all leave parts that threads take one by one, and the tree over those parts is made in
+// the same way. Beside its result the work needs no memory of its own: the places in order are where the heights of
+// the leaves will be, and the ringing times overwrite the places as they came.
+class RandomCutTree {
+public:
+    RandomCutTree(std::span<double> position, std::span<const std::uint64_t> leaf, std::uint64_t seed, int threads,
+                  std::int64_t* parent, double* height)
+        : n_(std::ssize(position)), leaf_(leaf), ring_(position), seed_(seed), parent_(parent), height_(height) {
 #pragma omp parallel for num_threads(threads)
-    for (std::int64_t i = 0; i < n - 1; ++i)  // 0 / 0 cannot occur: the logarithm is of a number below 1
-        ring[i] = -std::log(open_unit(random_bits(seed, i))) / (position[i + 1] - position[i]);
-    ring[n - 1] = -1.0;  // after the last gap: closes every open node
+        for (std::int64_t i = 0; i < n_; ++i) height[i] = position[leaf[i]];
+#pragma omp parallel for num_threads(threads)
+        for (std::int64_t i = 0; i < n_ - 1; ++i)  // 0 / 0 cannot occur: the logarithm is of a number below 1
+            ring_[i] = -std::log(open_unit(random_bits(seed, i))) / (height[i + 1] - height[i]);
 
-    const auto later = [&](std::int64_t a, std::int64_t b) {
-        if (ring[a] != ring[b]) return ring[a] > ring[b];
-        return random_bits(~seed, a) > random_bits(~seed, b);
-    };
-    struct Open {
-        std::int64_t gap, left;  // a node that waits for its right end: where it is cut, and its left child
-    };
-    std::vector<Open> open;
-    std::int64_t next = n;
-    for (std::int64_t i = 0; i < n; ++i) {
-        std::int64_t below = line.leaf[i];  // the largest finished node that ends at position i
-        height[below] = 0.0;
-        while (!open.empty() && later(open.back().gap, i)) {
-            const std::int64_t left = open.back().left;
-            open.pop_back();
-            const std::int64_t first = open.empty() ? 0 : open.back().gap + 1;
-            parent[left] = parent[below] = next;
-            height[next] = position[i] - position[first];
-            below = next++;
+        const std::vector<std::int64_t> ends = first_gaps();
+        const std::int64_t parts = std::ssize(ends) + 1;
+        std::vector<Piece> pieces(parts);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+        for (std::int64_t p = 0; p < parts; ++p) {
+            const std::int64_t first = p == 0 ? 0 : ends[p - 1] + 1, last = p == parts - 1 ? n_ : ends[p] + 1;
+            pieces[p] = join(last - first, n_ + first - p, [&](std::int64_t i) {
+                const double place = height_[first + i];
+                return Piece{static_cast<std::int64_t>(leaf_[first + i]), first + i, place, place};
+            });
         }
-        open.push_back({i, below});
+        join(parts, 2 * n_ - parts, [&](std::int64_t p) { return pieces[p]; });
+        parent[2 * n_ - 2] = -1;
+#pragma omp parallel for num_threads(threads)
+        for (std::int64_t i = 0; i < n_; ++i) height[i] = 0.0;
     }
-    parent[2 * n - 2] = -1;
-}
+
+private:
+    static constexpr std::int64_t kParts = 128, kPartSize = 4096;
+
+    struct Piece {
+        std::int64_t node, gap;  // the gap behind it
+        double begin, end;
+    };
+
+    bool later(std::int64_t a, std::int64_t b) const {
+        if (ring_[a] != ring_[b]) return ring_[a] > ring_[b];
+        return random_bits(~seed_, a) > random_bits(~seed_, b);
+    }
+
+    // The first gaps to ring, in their order on the line.
+    std::vector<std::int64_t> first_gaps() const {
+        const std::int64_t wanted = std::min(kParts, n_ / kPartSize);
+        const auto earlier = [&](std::int64_t a, std::int64_t b) { return later(b, a); };
+        std::vector<std::int64_t> gaps;  // a heap with the latest on top
+        for (std::int64_t i = 0; wanted > 0 && i < n_ - 1; ++i) {
+            if (std::ssize(gaps) == wanted) {
+                if (!earlier(i, gaps.front())) continue;
+                std::pop_heap(gaps.begin(), gaps.end(), earlier);
+                gaps.pop_back();
+            }
+            gaps.push_back(i);
+            std::push_heap(gaps.begin(), gaps.end(), earlier);
+        }
+        std::sort(gaps.begin(), gaps.end());
+        return gaps;
+    }
+
+    // Joins pieces that follow each other, with nodes numbered from `next` on.
+    template <typename At>
+    Piece join(std::int64_t count, std::int64_t next, At at) const {
+        std::vector<Piece> open;  // each waits for what follows the gap behind it
+        for (std::int64_t i = 0; i < count; ++i) {
+            Piece piece = at(i);
+            while (!open.empty() && (i == count - 1 || later(open.back().gap, piece.gap))) {
+                const Piece& left = open.back();
+                parent_[left.node] = parent_[piece.node] = next;
+                height_[next] = piece.end - left.begin;
+                piece = {next++, piece.gap, left.begin, piece.end};
+                open.pop_back();
+            }
+            open.push_back(piece);
+        }
+        return open.back();
+    }
+
+    std::int64_t n_;
+    std::span<const std::uint64_t> leaf_;
+    std::span<double> ring_;
+    std::uint64_t seed_;
+    std::int64_t* parent_;
+    double* height_;
+};
 
 // --- uniform trees
 // ----------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ class RandomCut(TreeEstimator):
 
 
 def _cut(position: np.ndarray, seed: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Parents and heights of the random cuts of points on a line."""
+    """Parents and heights of the random cuts of points on a line. Overwrites ``position``."""
     n = len(position)
     threads = 1 if n < 50_000 else threads
     key = np.empty(n, dtype=np.uint64)
