@@ -1,11 +1,15 @@
 // Groups of points in falling order of their scores.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
+
+#include "radix_sort.hpp"
 
 namespace ramify::divide {
 
@@ -43,46 +47,55 @@ public:
             for (std::int64_t i = 0; i < m; ++i) group[order_[i]] = static_cast<std::uint16_t>(i);
             return m;
         }
-        find_breaks(score, groups);
-        for (std::int64_t i = 0; i < m; ++i) {
-            const auto at =
-                std::partition_point(breaks_.begin(), breaks_.end(), [&](double b) { return b > score[i]; });
-            group[i] = static_cast<std::uint16_t>(at - breaks_.begin());
+        const auto [low, high] = std::ranges::minmax(score);
+        // Falling scores as rising numbers of 32 bits, below the largest one.
+        const double top = high, unit = high > low ? (0x1p32 - 2.0) / (high - low) : 0.0;
+        const auto key = [&](std::int64_t i) { return static_cast<std::uint32_t>((top - score[i]) * unit); };
+        sorted_.resize(m);
+        for (std::int64_t i = 0; i < m; ++i) sorted_[i] = key(i);
+        radix_sort(sorted_, spare_);
+        find_breaks(groups);
+        const std::int64_t count = std::ssize(breaks_), wide = std::bit_ceil(static_cast<std::uint64_t>(count + 1));
+        breaks_.resize(wide, std::numeric_limits<std::uint32_t>::max());
+        for (std::int64_t i = 0; i < m; ++i) {  // how many breaks are not above: a binary search with nothing to guess
+            const std::uint32_t value = key(i);
+            std::int64_t behind = 0;
+            for (std::int64_t step = wide / 2; step > 0; step /= 2)
+                behind += breaks_[behind + step - 1] <= value ? step : 0;
+            group[i] = static_cast<std::uint16_t>(behind);
         }
-        return std::ssize(breaks_) + 1;
+        return count + 1;
     }
 
 private:
-    // Falling scores between the groups: a score goes behind the breaks above it.
-    void find_breaks(std::span<const double> score, std::int64_t groups) {
-        const std::int64_t m = std::ssize(score), tail = m / groups;
-        values_.assign(score.begin(), score.end());
-        const auto middle = values_.begin() + tail, end = values_.end() - tail - 1;
-        std::nth_element(values_.begin(), middle, values_.end(), std::greater<>());
-        std::sort(values_.begin(), middle, std::greater<>());
-        std::nth_element(middle, end, values_.end(), std::greater<>());
-        std::sort(end, values_.end(), std::greater<>());
+    // The numbers at which groups begin, apart from the first one.
+    void find_breaks(std::int64_t groups) {
+        const std::int64_t m = std::ssize(sorted_), tail = m / groups;
+        // Halfway, so that different numbers fall apart.
+        const auto part = [&](std::int64_t a, std::int64_t b) {
+            breaks_.push_back(sorted_[a] + (sorted_[b] - sorted_[a] + 1) / 2);
+        };
         breaks_.clear();
-        // Halfway between neighbours, so that rank r and r+1 fall apart.
-        const auto between = [&](std::int64_t r) { breaks_.push_back(0.5 * (values_[r - 1] + values_[r])); };
-        for (std::int64_t r = 1; r < tail; r *= 2) between(r);
-        const std::int64_t take = std::min<std::int64_t>(m - 2 * tail - 1, groups * 32);
-        sample_.resize(take);
-        for (std::int64_t i = 0; i < take; ++i) sample_[i] = values_[tail + i * (m - 2 * tail - 1) / take];
-        std::sort(sample_.begin(), sample_.end(), std::greater<>());
+        for (std::int64_t r = 1; r < tail; r *= 2) part(r - 1, r);
+        const std::int64_t inner = m - 2 * tail - 1, take = std::min<std::int64_t>(inner, groups * 32);
+        const auto rank = [&](std::int64_t i) { return tail + std::min(i, take - 1) * inner / take; };
         for (std::int64_t g = 0; g < groups; ++g) {  // the widest gap of the neighbourhood
             std::int64_t widest = g * take / groups;
-            for (std::int64_t i = widest; i < (g + 1) * take / groups && i + 1 < take; ++i)
-                if (sample_[i] - sample_[i + 1] > sample_[widest] - sample_[std::min(widest + 1, take - 1)]) widest = i;
-            breaks_.push_back(0.5 * (sample_[widest] + sample_[std::min(widest + 1, take - 1)]));
+            std::uint32_t width = 0;
+            for (std::int64_t i = widest; i < (g + 1) * take / groups; ++i) {
+                const std::uint32_t gap = sorted_[rank(i + 1)] - sorted_[rank(i)];
+                if (gap > width) width = gap, widest = i;
+            }
+            part(rank(widest), rank(widest + 1));
         }
         const auto last = std::ssize(breaks_);
-        for (std::int64_t r = 1; r < tail; r *= 2) between(m - r);
+        for (std::int64_t r = 1; r < tail; r *= 2) part(m - r - 1, m - r);
         std::reverse(breaks_.begin() + last, breaks_.end());
         breaks_.erase(std::unique(breaks_.begin(), breaks_.end()), breaks_.end());
     }
 
-    std::vector<double> values_, sample_, breaks_;
+    std::vector<double> values_;
+    std::vector<std::uint32_t> sorted_, spare_, breaks_;
     std::vector<std::int64_t> order_;
 };
 

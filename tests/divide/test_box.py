@@ -44,6 +44,15 @@ def test_nearest_of_all_points_in_the_set():
         assert all((y - x) @ (other - x) <= 1e-9 for other in others)
 
 
+@pytest.mark.parametrize("share", [-0.99, -0.3, 0.0, 0.6, 1.0])
+def test_where_newton_steps_go_astray(share):
+    """Nearly all of the sum is flat: a step from one steep place lands far from the next."""
+    y = np.concatenate([2.0 ** np.arange(20), -(3.0 ** np.arange(12)), np.full(30, 17.0)])
+    x = project(y, share * len(y))
+    assert x.sum() == pytest.approx(share * len(y), abs=1e-6)
+    assert np.allclose(x, project_by_bisection(y, share * len(y)), atol=1e-6)
+
+
 @pytest.mark.parametrize("total", [-5.0, 0.0, 5.0])
 def test_equal_coordinates_and_corners(total):
     assert np.allclose(project(np.full(5, 7.0), total), total / 5)

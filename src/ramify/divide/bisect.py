@@ -96,7 +96,8 @@ class BisectConquer(TreeEstimator):
     an edge have similarity 0 (for distances: are at the largest distance of the graph).
 
     The step needs no tuning: the ratio :math:`\lVert W x\rVert / \lVert x\rVert`, of which the iteration is a power
-    method, bounds the curvature from step to step. The projection finds its level exactly, in O(m), by medians.
+    method, bounds the curvature from step to step. The projection finds its level exactly, in O(m): Newton steps,
+    then medians of what they leave open.
 
     Examples
     --------
