@@ -108,6 +108,7 @@ public:
             n_single_ += graph.indptr[i + 1] > graph.indptr[i];
         }
         if (graph.mass != nullptr) std::copy_n(graph.mass, n_, size_.begin());
+        merges_.reserve(n_);
     }
 
     std::int64_t round(const Rule& rule, Interrupt& interrupt) override {
@@ -218,17 +219,33 @@ private:
         collect(c, static_cast<std::int32_t>(c), gather);
         gather.finish();
         if (lists_.has(c)) lists_.shrink(c, gather.keys, gather.values);
-        choose(c, gather);
+        look_at_clusters(c, gather);
     }
 
     // Before the first merge every neighbour is a point of its own: nothing to combine.
     void look_at_points(std::size_t c) {
+        const std::int64_t first = graph_.indptr[c];
+        choose(c, graph_.indptr[c + 1] - first, graph_.indices + first, [&](std::int64_t e, std::size_t other) {
+            const double pairs = graph_.mass == nullptr ? 1.0 : size_[c] * size_[other];
+            return Linkage::similarity(edge(c, first + e), pairs);
+        });
+    }
+
+    void look_at_clusters(std::size_t c, const Gather<Value>& gather) {
+        const auto count = static_cast<std::int64_t>(gather.keys.size());
+        choose(c, count, gather.keys.data(), [&](std::int64_t e, std::size_t other) {
+            return Linkage::similarity(gather.values[static_cast<std::size_t>(e)], size_[c] * size_[other]);
+        });
+    }
+
+    // Takes the most similar of c's neighbours, of equal ones the smallest name.
+    template <typename Similarity>
+    void choose(std::size_t c, std::int64_t count, const std::int32_t* names, const Similarity& similarity_of) {
         double best = 0;
         std::int32_t nearest = -1;
-        for (std::int64_t e = graph_.indptr[c]; e < graph_.indptr[c + 1]; ++e) {
-            const std::int32_t other = graph_.indices[e];
-            const double pairs = graph_.mass == nullptr ? 1.0 : size_[c] * size_[static_cast<std::size_t>(other)];
-            const double similarity = Linkage::similarity(edge(c, e), pairs);
+        for (std::int64_t e = 0; e < count; ++e) {
+            const std::int32_t other = names[e];
+            const double similarity = similarity_of(e, static_cast<std::size_t>(other));
             if (similarity > best || (similarity == best && nearest >= 0 && other < nearest)) {
                 best = similarity;
                 nearest = other;
@@ -268,23 +285,6 @@ private:
                 if (other != home) gather.add(other, edge(c, e), combine);
             }
         }
-    }
-
-    void choose(std::size_t c, const Gather<Value>& gather) {
-        double best = 0;
-        std::int32_t nearest = -1;
-        for (std::size_t e = 0; e < gather.keys.size(); ++e) {
-            const std::int32_t other = gather.keys[e];
-            const double pairs = size_[c] * size_[static_cast<std::size_t>(other)];
-            const double similarity = Linkage::similarity(gather.values[e], pairs);
-            if (similarity > best || (similarity == best && nearest >= 0 && other < nearest)) {
-                best = similarity;
-                nearest = other;
-            }
-        }
-        best_[c] = best;
-        nearest_[c] = nearest;
-        seen_[c] = clock_;
     }
 
     void select(const Rule& rule) {
@@ -385,10 +385,12 @@ private:
             lists_.write(thread, root, gather.keys.data(), gather.values.data(),
                          static_cast<std::int64_t>(gather.keys.size()));
             changed_[root] = clock_;
-            choose(root, gather);
+            look_at_clusters(root, gather);
         });
         std::erase_if(alive_, [&](std::int32_t c) { return label_[static_cast<std::size_t>(c)] != c; });
-        lists_.compact(alive_);
+        if (!lists_.is_loose()) return;
+        for_each(n_clusters(), interrupt,
+                 [&](std::size_t i, int thread) { lists_.tighten(thread, static_cast<std::size_t>(alive_[i])); });
     }
 
     void drop_single(std::size_t c) { n_single_ -= seen_as_point(c) && graph_.indptr[c + 1] > graph_.indptr[c]; }

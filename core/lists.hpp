@@ -63,17 +63,21 @@ public:
         list = {};
     }
 
-    // Moves lists out of chunks that are mostly holes, once the holes outweigh the lists. For one thread alone.
-    void compact(const std::vector<std::int32_t>& indices) {
-        if (allocated_ < 2 * live_ + 4 * kChunk * static_cast<std::int64_t>(open_.size())) return;
-        for (const std::int32_t index : indices) {
-            const auto c = static_cast<std::size_t>(index);
-            const List old = lists_[c];
-            if (old.chunk == nullptr || 2 * old.chunk->live.load() > old.chunk->capacity) continue;
-            write(0, c, keys(c), values(c), old.length);
-            live_.fetch_sub(old.length, std::memory_order_relaxed);
-            drop(old.chunk, old.length);
-        }
+    // True once holes make up a fifth of what the lists ever needed at once; they shrink as clusters merge, so that
+    // less than that is not worth saving later on. For one thread alone.
+    bool is_loose() {
+        most_ = std::max(most_, live_.load());
+        return 4 * allocated_ > 5 * most_ + 16 * kChunk * static_cast<std::int64_t>(open_.size());
+    }
+
+    // Moves list c out of a chunk with holes.
+    void tighten(int thread, std::size_t c) {
+        const List old = lists_[c];
+        if (old.chunk == nullptr || 8 * old.chunk->live.load(std::memory_order_relaxed) > 7 * old.chunk->capacity)
+            return;
+        write(thread, c, keys(c), values(c), old.length);
+        live_.fetch_sub(old.length, std::memory_order_relaxed);
+        drop(old.chunk, old.length);
     }
 
 private:
@@ -93,6 +97,7 @@ private:
     std::vector<List> lists_;
     std::vector<Chunk*> open_;  // the chunk each thread writes to
     std::atomic<std::int64_t> allocated_{0}, live_{0};
+    std::int64_t most_ = 0;  // the largest `live_` so far
 
     Chunk* make(std::int64_t capacity) {
         auto chunk = std::make_unique<Chunk>();

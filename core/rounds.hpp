@@ -14,6 +14,13 @@ struct Merges {
     std::vector<double> similarity;
     std::vector<std::int32_t> round;  // 1, 2, …
 
+    void reserve(std::size_t count) {
+        left.reserve(count);
+        right.reserve(count);
+        similarity.reserve(count);
+        round.reserve(count);
+    }
+
     void add(std::int32_t a, std::int32_t b, double s, std::int32_t r) {
         left.push_back(std::min(a, b));
         right.push_back(std::max(a, b));
