@@ -1,10 +1,11 @@
 // Storage for many (key, value) lists that are written once, read for a while and dropped, by several threads.
-// Lists live in chunks; a chunk is freed as soon as its last list is dropped, so memory follows what is alive.
+// Lists live in chunks; a chunk is used again, by any thread, as soon as its last list is dropped.
 #pragma once
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -97,21 +98,36 @@ private:
     std::vector<List> lists_;
     std::vector<Chunk*> open_;  // the chunk each thread writes to
     std::atomic<std::int64_t> allocated_{0}, live_{0};
-    std::int64_t most_ = 0;  // the largest `live_` so far
+    std::mutex spare_mutex_;
+    std::vector<std::unique_ptr<Chunk>> spare_;  // empty ones; a free would leave them to the thread that made them
+    std::int64_t most_ = 0;                      // the largest `live_` so far
 
     Chunk* make(std::int64_t capacity) {
+        allocated_.fetch_add(capacity, std::memory_order_relaxed);
+        if (capacity == kChunk) {
+            const std::lock_guard lock(spare_mutex_);
+            if (!spare_.empty()) {
+                Chunk* chunk = spare_.back().release();
+                spare_.pop_back();
+                return chunk;
+            }
+        }
         auto chunk = std::make_unique<Chunk>();
         chunk->keys = std::make_unique_for_overwrite<std::int32_t[]>(static_cast<std::size_t>(capacity));
         chunk->values = std::make_unique_for_overwrite<Value[]>(static_cast<std::size_t>(capacity));
         chunk->capacity = capacity;
-        allocated_.fetch_add(capacity, std::memory_order_relaxed);
         return chunk.release();
     }
 
     void drop(Chunk* chunk, std::int64_t entries) {
         if (chunk->live.fetch_sub(entries, std::memory_order_acq_rel) != entries) return;
         allocated_.fetch_sub(chunk->capacity, std::memory_order_relaxed);
-        delete chunk;
+        std::unique_ptr<Chunk> empty(chunk);
+        if (empty->capacity != kChunk) return;
+        empty->used = 0;
+        empty->live = 1;
+        const std::lock_guard lock(spare_mutex_);
+        spare_.push_back(std::move(empty));
     }
 };
 
