@@ -29,6 +29,7 @@ public:
                                     masses};
         if (linkage == "average") core_ = std::make_unique<ContractionOf<AverageLinkage>>(graph, threads);
         if (linkage == "single") core_ = std::make_unique<ContractionOf<SingleLinkage>>(graph, threads);
+        if (linkage == "weighted") core_ = std::make_unique<ContractionOf<WeightedLinkage>>(graph, threads);
         if (linkage == "complete") core_ = std::make_unique<ContractionOf<CompleteLinkage>>(graph, threads);
     }
 

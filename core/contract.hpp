@@ -10,14 +10,15 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 #include "gather.hpp"
+#include "graph_linkages.hpp"
 #include "interrupt.hpp"
 #include "lists.hpp"
+#include "names.hpp"
 #include "rounds.hpp"
 
 namespace ramify {
@@ -30,36 +31,6 @@ struct SimilarityGraph {
     const float* weight;
     double shift, scale;
     const double* mass;  // leaves that a node stands for; null: one each
-};
-
-// Linkages: what an edge between two clusters carries, how two such edges combine, and the similarity it stands for.
-// Pairs of points without an edge count as similarity 0.
-struct AverageLinkage {
-    using Value = double;  // sum over the pairs
-    static Value edge(double similarity, double pairs) { return similarity * pairs; }
-    static void combine(Value& a, Value b) { a += b; }
-    static double similarity(Value sum, double pairs) { return sum / pairs; }
-};
-
-struct SingleLinkage {
-    using Value = double;  // the most similar pair
-    static Value edge(double similarity, double) { return similarity; }
-    static void combine(Value& a, Value b) { a = std::max(a, b); }
-    static double similarity(Value most, double) { return most; }
-};
-
-struct CompleteLinkage {
-    struct Value {
-        double least, pairs;
-    };
-    static Value edge(double similarity, double pairs) { return {similarity, pairs}; }
-    static void combine(Value& a, const Value& b) {
-        a.least = std::min(a.least, b.least);
-        a.pairs += b.pairs;
-    }
-    static double similarity(const Value& v, double pairs) {
-        return v.pairs < pairs ? 0.0 : v.least;  // a missing pair is the least similar one
-    }
 };
 
 // What a round merges.
@@ -88,23 +59,26 @@ protected:
 template <typename Linkage>
 class ContractionOf final : public Contraction {
     using Value = typename Linkage::Value;
+    // Values in units of the points that name the clusters; otherwise, of pairs of points.
+    static constexpr bool kNamed = requires(Value v) { Linkage::renamed(v, 0); };
 
 public:
     ContractionOf(const SimilarityGraph& graph, int threads)
         : graph_(graph),
           threads_(threads),
           n_(static_cast<std::size_t>(graph.n)),
-          label_(n_),
+          names_(n_),
           nearest_(n_, -1),
           changed_(n_, 0),
           seen_(n_, -1),
           size_(n_, 1.0),
+          halvings_(kNamed ? n_ : 0, 0.0),
           best_(n_, std::numeric_limits<double>::infinity()),
           alive_(n_),
           lists_(n_, threads),
           gather_(static_cast<std::size_t>(threads)) {
         for (std::size_t i = 0; i < n_; ++i) {
-            label_[i] = alive_[i] = static_cast<std::int32_t>(i);
+            alive_[i] = static_cast<std::int32_t>(i);
             n_single_ += graph.indptr[i + 1] > graph.indptr[i];
         }
         if (graph.mass != nullptr) std::copy_n(graph.mass, n_, size_.begin());
@@ -143,13 +117,14 @@ private:
     std::size_t n_;
     std::int32_t clock_ = 0;             // merging rounds so far
     bool flat_ = true;                   // every label is a root
-    std::vector<std::int32_t> label_;    // union-find; a cluster's name is its smallest member
+    Names<kNamed> names_;                // a cluster's name is its smallest member
     std::vector<std::int32_t> nearest_;  // of the last look; -1: no neighbour
     std::vector<std::int32_t> changed_;  // clock of the cluster's last merge
     std::vector<std::int32_t> seen_;     // clock of the last look at its neighbours; -1: never
     std::vector<double> size_, best_;    // best: similarity to nearest, an upper bound once the nearest has changed
-    std::vector<double> weakest_;        // least similarity merged inside the cluster; only kept for epsilon > 0
-    std::vector<std::int32_t> alive_;    // names of the clusters, ascending
+    std::vector<double> halvings_;  // merges that the point which names the cluster took part in; see WeightedLinkage
+    std::vector<double> weakest_;   // least similarity merged inside the cluster; only kept for epsilon > 0
+    std::vector<std::int32_t> alive_;  // names of the clusters, ascending
     std::vector<Candidate> candidates_;
     std::vector<std::int64_t> members_;  // root << 32 | name, of the clusters merged into another this round
     std::int64_t n_single_ = 0;          // points still on their own that have neighbours
@@ -159,32 +134,21 @@ private:
     static constexpr std::int64_t kBlock = 1 << 15;  // clusters between two looks at the interrupt
     static constexpr std::int64_t kSmall = 512;      // fewer are not worth waking a thread
 
-    std::int32_t find(std::int32_t c) {
-        // Threads shorten paths while others read them: any value read is an ancestor, so all find the same root.
-        for (;;) {
-            std::atomic_ref<std::int32_t> up(label_[static_cast<std::size_t>(c)]);
-            const std::int32_t parent = up.load(std::memory_order_relaxed);
-            if (parent == c) return c;
-            const std::int32_t above =
-                std::atomic_ref<std::int32_t>(label_[static_cast<std::size_t>(parent)]).load(std::memory_order_relaxed);
-            if (above == parent) return parent;
-            up.store(above, std::memory_order_relaxed);
-            c = above;
-        }
-    }
+    std::int32_t find(std::int32_t c) { return names_.root(names_.find(c)); }
 
     // After many merges every name is looked up at once, and reading an edge costs one step instead of a path.
     void flatten(std::size_t merged) {
         flat_ = merged > n_ / 64;
-        if (!flat_) return;
-        const auto n = static_cast<std::int64_t>(n_);
-#pragma omp parallel for schedule(static) num_threads(threads_) if (n > kSmall)
-        for (std::int64_t i = 0; i < n; ++i)
-            std::atomic_ref(label_[static_cast<std::size_t>(i)])
-                .store(find(static_cast<std::int32_t>(i)), std::memory_order_relaxed);
+        if (flat_) names_.flatten(threads_);
     }
 
-    std::int32_t end(std::int32_t name) { return flat_ ? label_[static_cast<std::size_t>(name)] : find(name); }
+    auto end(std::int32_t name) { return flat_ ? names_.stored(name) : names_.find(name); }
+
+    // What the value of an edge between two clusters is divided by.
+    double scale(std::size_t a, std::size_t b) const {
+        if constexpr (kNamed) return halvings_[a] + halvings_[b];
+        return size_[a] * size_[b];
+    }
 
     template <typename Body>
     void for_each(std::int64_t count, Interrupt& interrupt, const Body& body) {
@@ -226,15 +190,15 @@ private:
     void look_at_points(std::size_t c) {
         const std::int64_t first = graph_.indptr[c];
         choose(c, graph_.indptr[c + 1] - first, graph_.indices + first, [&](std::int64_t e, std::size_t other) {
-            const double pairs = graph_.mass == nullptr ? 1.0 : size_[c] * size_[other];
-            return Linkage::similarity(edge(c, first + e), pairs);
+            const bool alike = graph_.mass == nullptr && !kNamed;  // saves a look at the other end
+            return Linkage::similarity(edge(c, first + e), alike ? 1.0 : scale(c, other));
         });
     }
 
     void look_at_clusters(std::size_t c, const Gather<Value>& gather) {
         const auto count = static_cast<std::int64_t>(gather.keys.size());
         choose(c, count, gather.keys.data(), [&](std::int64_t e, std::size_t other) {
-            return Linkage::similarity(gather.values[static_cast<std::size_t>(e)], size_[c] * size_[other]);
+            return Linkage::similarity(gather.values[static_cast<std::size_t>(e)], scale(c, other));
         });
     }
 
@@ -269,21 +233,22 @@ private:
 
     bool seen_as_point(std::size_t c) const { return changed_[c] == 0; }
 
-    // Adds the edges of c that leave the cluster `home`, each to the cluster where it now ends.
+    // Adds the edges of c that leave the cluster `home`, which c is part of by now, each to the cluster where it ends.
     void collect(std::size_t c, std::int32_t home, Gather<Value>& gather) {
-        const auto combine = [](Value& a, const Value& b) { Linkage::combine(a, b); };
+        [[maybe_unused]] const std::int32_t here = names_.shift(names_.find(static_cast<std::int32_t>(c)));
+        const auto add = [&](std::int32_t name, Value value) {
+            const auto place = end(name);
+            const std::int32_t other = names_.root(place);
+            if (other == home) return;
+            if constexpr (kNamed) value = Linkage::renamed(value, here + names_.shift(place));
+            gather.add(other, value, [](Value& a, const Value& b) { Linkage::combine(a, b); });
+        };
         if (lists_.has(c)) {
             const std::int32_t* keys = lists_.keys(c);
             const Value* values = lists_.values(c);
-            for (std::int32_t e = 0, length = lists_.length(c); e < length; ++e) {
-                const std::int32_t other = end(keys[e]);
-                if (other != home) gather.add(other, values[e], combine);
-            }
+            for (std::int32_t e = 0, length = lists_.length(c); e < length; ++e) add(keys[e], values[e]);
         } else if (seen_as_point(c)) {
-            for (std::int64_t e = graph_.indptr[c]; e < graph_.indptr[c + 1]; ++e) {
-                const std::int32_t other = end(graph_.indices[e]);
-                if (other != home) gather.add(other, edge(c, e), combine);
-            }
+            for (std::int64_t e = graph_.indptr[c]; e < graph_.indptr[c + 1]; ++e) add(graph_.indices[e], edge(c, e));
         }
     }
 
@@ -347,7 +312,13 @@ private:
             const std::int32_t a = find(candidate.left), b = find(candidate.right);
             if (a == b) continue;
             const std::int32_t low = std::min(a, b), high = std::max(a, b);
-            label_[static_cast<std::size_t>(high)] = low;
+            std::int32_t shift = 0;
+            if constexpr (kNamed) {
+                shift = static_cast<std::int32_t>(halvings_[static_cast<std::size_t>(low)] -
+                                                  halvings_[static_cast<std::size_t>(high)]);
+                halvings_[static_cast<std::size_t>(low)] += 1;
+            }
+            names_.unite(high, low, shift);
             size_[static_cast<std::size_t>(low)] += size_[static_cast<std::size_t>(high)];
             merges_.add(low, high, candidate.similarity, clock_);
         }
@@ -387,7 +358,7 @@ private:
             changed_[root] = clock_;
             look_at_clusters(root, gather);
         });
-        std::erase_if(alive_, [&](std::int32_t c) { return label_[static_cast<std::size_t>(c)] != c; });
+        std::erase_if(alive_, [&](std::int32_t c) { return !names_.is_root(c); });
         if (!lists_.is_loose()) return;
         for_each(n_clusters(), interrupt,
                  [&](std::size_t i, int thread) { lists_.tighten(thread, static_cast<std::size_t>(alive_[i])); });

@@ -31,7 +31,7 @@ def same_above_zero(tree: Tree, Z: np.ndarray, top: float) -> None:
         assert np.array_equal(tree.cut(n_clusters=k), expected.cut(n_clusters=k))
 
 
-@pytest.mark.parametrize("linkage", ["average", "single", "complete"])
+@pytest.mark.parametrize("linkage", ["average", "single", "complete", "weighted"])
 @pytest.mark.parametrize("seed", range(8))
 def test_equals_scipy_with_missing_pairs_at_zero(linkage, seed):
     n = [3, 10, 50, 90][seed % 4]
@@ -44,7 +44,7 @@ def test_equals_scipy_with_missing_pairs_at_zero(linkage, seed):
     same_above_zero(tree, scipy_linkage(squareform(D, checks=False), linkage), top)
 
 
-@pytest.mark.parametrize("linkage", ["average", "single", "complete"])
+@pytest.mark.parametrize("linkage", ["average", "single", "complete", "weighted"])
 def test_distances(linkage):
     X = np.random.default_rng(0).normal(size=(70, 3)).astype(np.float32)
     graph = ramify.neighbors(X, 69, metric="euclidean")
@@ -52,6 +52,47 @@ def test_distances(linkage):
     D = np.maximum(D, D.T)
     tree = HAC(linkage=linkage).fit(graph).tree_
     same_above_zero(tree, scipy_linkage(squareform(D.astype(float), checks=False), linkage), np.inf)
+
+
+def clusters(tree: Tree) -> set[frozenset[int]]:
+    return {frozenset(tree.members(v).tolist()) for v in range(tree.n_leaves, tree.n_nodes)}
+
+
+def weighted_naive(S: np.ndarray) -> set[frozenset[int]]:
+    """All clusters of weighted linkage on similarities: the row of a union is the mean of its parts' rows."""
+    S = S.astype(float)
+    members = {i: frozenset([i]) for i in range(len(S))}
+    found = set()
+    while len(members) > 1:
+        a, b = np.unravel_index(np.argmax(S), S.shape)
+        S[a] = S[:, a] = 0.5 * (S[a] + S[b])
+        S[b] = S[:, b] = S[a, a] = 0.0
+        members[a] |= members.pop(b)
+        found.add(members[a])
+    return found
+
+
+@pytest.mark.parametrize("hub", [0, 30, 59])
+@pytest.mark.parametrize("density", [0.0, 0.05, 0.3])
+def test_weighted_linkage_of_a_hub(hub, density):
+    # One point near all others: every merge halves what is left of its links, and may give its cluster a new name.
+    rng = np.random.default_rng(hub)
+    S = rng.random((60, 60)) * (rng.random((60, 60)) < density)
+    S[hub] = rng.random(60)
+    S = np.triu(np.maximum(S, S.T), 1).astype(np.float32).astype(float)
+    expected = weighted_naive(S + S.T)
+    for jobs in (1, 2):
+        assert clusters(HAC(linkage="weighted", n_jobs=jobs).fit(csr_array(S)).tree_) == expected
+
+
+def test_weighted_linkage_of_a_deep_tree():
+    # More halvings than a double has exponents: what is left has similarity 0 as far as heights can tell.
+    n = 3000
+    star = csr_array((np.linspace(1.0, 2.0, n - 1), (np.full(n - 1, n - 1), np.arange(n - 1))), shape=(n, n))
+    tree = HAC(linkage="weighted").fit(star).tree_
+    assert is_valid_linkage(tree.to_linkage())
+    assert np.allclose(np.sort(tree.height[n:])[:4], 2.0 - np.array([2.0, 1.0, 0.5, 0.25]), atol=1e-2)
+    assert tree.depth > 1000
 
 
 def test_cosine_heights_are_those_of_vectors():
@@ -62,7 +103,7 @@ def test_cosine_heights_are_those_of_vectors():
     assert np.array_equal(on_graph.parent, on_vectors.parent)
 
 
-@pytest.mark.parametrize("linkage", ["average", "single", "complete"])
+@pytest.mark.parametrize("linkage", ["average", "single", "complete", "weighted"])
 def test_disconnected_parts_are_joined_at_similarity_zero(linkage):
     S = np.zeros((9, 9))
     S[0, 1] = S[1, 2] = S[0, 2] = 0.5

@@ -1,8 +1,8 @@
 """HAC on a sparse graph of similarities, where pairs of points without an edge have similarity 0.
 
-Single linkage is the minimum spanning forest of the graph. Average and complete linkage are reducible, so merging all
-pairs of clusters that are each other's nearest, round after round, gives the merges of HAC. Parts of the graph without
-a link are joined last, the smallest first, at similarity 0.
+Single linkage is the minimum spanning forest of the graph. Average, weighted and complete linkage are reducible, so
+merging all pairs of clusters that are each other's nearest, round after round, gives the merges of HAC. Parts of the
+graph without a link are joined last, the smallest first, at similarity 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ramify.tree import Tree
 
 __all__ = ["GRAPH_LINKAGES", "binary_tree", "graph_hac"]
 
-GRAPH_LINKAGES = ("average", "single", "complete")
+GRAPH_LINKAGES = ("average", "single", "complete", "weighted")
 
 
 def graph_hac(

@@ -54,7 +54,7 @@ class HAC(TreeEstimator):
     ----------
     linkage : "average", "ward", "single", "complete", "weighted", "centroid" or "median"
         Heights of "centroid" and "median" may decrease towards the root (``tree.is_monotone``). On graphs "average",
-        "single" or "complete".
+        "single", "complete" or "weighted".
     metric : str, Similarity or callable
         d(x, y): a metric of :mod:`ramify.similarity`, or a function of two arrays of rows. A distance counts as it is;
         of the similarities, cosine as 1 − cos, those of largest value 1 as 1 − w, others as their largest value over
