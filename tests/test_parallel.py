@@ -39,6 +39,23 @@ def test_one_blas_thread_inside_and_the_old_number_after():
     assert blas() == before
 
 
+def test_a_library_that_is_loaded_later_has_one_thread_too():
+    code = """
+from threadpoolctl import threadpool_info, threadpool_limits
+from ramify.parallel import one_blas_thread
+with one_blas_thread():
+    pass
+import numpy, scipy.linalg
+threadpool_limits(2, user_api="blas")
+blas = lambda: [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+assert set(blas()) == {2}, blas()
+with one_blas_thread():
+    assert set(blas()) == {1}, blas()
+assert set(blas()) == {2}, blas()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_error_stops_the_rest(n_jobs):
     started = []

@@ -8,9 +8,11 @@ the GIL, so plain threads are enough.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -45,10 +47,16 @@ def row_blocks(n: int, size: int) -> list[slice]:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within this block a matrix product uses one thread; parallelism comes from running blocks side by side."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
+    with _blas_libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
+
+
+@lru_cache(maxsize=1)
+def _blas_libraries(n_modules: int) -> Any:
+    """What sets the threads of the libraries that are loaded; the search takes milliseconds, so only after imports."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def map_blocks(

@@ -17,7 +17,7 @@ from ramify.neighbors.graph import as_graph
 from ramify.progress import Progress
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_random_state, integer
+from ramify.validate import check_random_state, integer, optional
 
 __all__ = ["SatConquer", "max_2sat"]
 
@@ -37,8 +37,10 @@ class SatConquer(TreeEstimator):
     * O₂: S and T, each by recursive balanced bisection;
     * O₃: recursive balanced bisection of all points (:class:`~ramify.BisectConquer` with δ = 0).
 
-    With bisections that cut no less than random ones, O₃ is worth at least ⅔ of n Σ d (proposition A.2), and the best
-    of the three 0.74 of the optimum of CKMM, if the partition is within 0.94 of the best one (theorem 3.1).
+    Parts of up to :math:`\theta` points are finished by average linkage, in O₂ and in O₃. With bisections that cut no
+    less than random ones, O₃ is worth at least ⅔ of n Σ d (proposition A.2), and the best of the three 0.74 of the
+    optimum of CKMM, if the partition is within 0.94 of the best one (theorem 3.1). Average linkage is worth ⅔ of n Σ d
+    as well [2]_, so that this holds for every :math:`\theta`.
     For similarities distances and their order change sides: T holds as much similarity as possible, and the
     Moseley-Wang objective decides.
 
@@ -50,8 +52,10 @@ class SatConquer(TreeEstimator):
     ----------
     metric : str, Similarity or callable
         As in :class:`~ramify.BisectConquer`.
-    theta : int
-        Parts of up to this many points are finished by average linkage instead of further bisections.
+    theta : int, optional
+        Parts of up to this many points are finished by average linkage; 1 is bisection down to the points. None: sets
+        of up to 5000 points, the most that the paper finishes so, at once, and larger sets from 64 points on. Sets with
+        a few far points, which balanced bisections tear apart, gain most from a large one.
     n_init : int
         Starts of the partition, and of every bisection.
     n_iter : int
@@ -82,15 +86,17 @@ class SatConquer(TreeEstimator):
     ----------
     .. [1] Naumov, Yaroslavtsev, Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors. AAAI
        2021.
+    .. [2] Cohen-Addad, Kanade, Mallmann-Trenn, Mathieu. Hierarchical clustering: objective functions and algorithms.
+       J. ACM 2019.
     """
 
-    _checks: ClassVar = {"theta": integer(low=1), "n_init": integer(low=1), "n_iter": integer(low=1)}
+    _checks: ClassVar = {"theta": optional(integer(low=1)), "n_init": integer(low=1), "n_iter": integer(low=1)}
 
     def __init__(
         self,
         *,
         metric: Any = "sqeuclidean",
-        theta: int = 1,
+        theta: int | None = None,
         n_init: int = 4,
         n_iter: int = 50,
         n_clusters: int | None = None,

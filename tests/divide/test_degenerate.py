@@ -1,0 +1,119 @@
+"""Input that splits poorly or not at all, for every top-down method: it works, or says what is wrong."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import ramify
+from ramify.errors import InvalidInput
+
+METHODS = {
+    "bisect": lambda **options: ramify.BisectConquer(**options),
+    "bisect balanced": lambda **options: ramify.BisectConquer(**{"delta": 0.0, "theta": 1, **options}),
+    "bisect random rounding": lambda **options: ramify.BisectConquer(**{"rounding": "random", "theta": 1, **options}),
+    "sat": lambda **options: ramify.SatConquer(**options),
+    "sat to the points": lambda **options: ramify.SatConquer(**{"theta": 1, **options}),
+    "kmeans": lambda **options: ramify.BisectingKMeans(**options),
+    "random-cut": lambda **options: ramify.RandomCut(**options),
+    "spectral": lambda **options: ramify.SpectralCut(**options),
+    "random": lambda metric=None, n_jobs=None, **options: ramify.RandomTree(**options),
+}
+#: Those that look at the data, and those of them that no balance or chance keeps from the obvious cut.
+LOOKING = [name for name in METHODS if name != "random"]
+GREEDY = ["bisect", "sat", "kmeans", "random-cut", "spectral"]
+
+
+def tree_of(name, X, **options):
+    tree = METHODS[name](**{"random_state": 0, **options}).fit(X).tree_
+    tree.validate()
+    assert tree.is_binary and tree.is_monotone and tree.n_leaves == len(X)
+    assert np.isfinite(tree.height).all()
+    return tree
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+@pytest.mark.parametrize("n", [1, 2, 3, 60])
+def test_equal_points(name, metric, n):
+    tree = tree_of(name, np.full((n, 3), 7.0), metric=metric)
+    if name in LOOKING and (name != "spectral" or n <= 26):  # of 60 points, 25 neighbours each, some have no edge
+        assert tree.height[-1] == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_one_point_and_two(name):
+    assert tree_of(name, np.array([[1.0, 2.0]])).n_nodes == 1
+    two = tree_of(name, np.array([[1.0, 2.0], [4.0, 6.0]]))
+    assert two.parent.tolist() == [2, 2, -1]
+    assert two.height[2] > 0 or name == "spectral"  # whose heights count from the most similar pair
+
+
+@pytest.mark.parametrize("name", ["bisect", "sat", "kmeans"])
+def test_theta_above_n(name):
+    X = np.random.default_rng(0).standard_normal((50, 4))
+    average = ramify.HAC().fit(X).tree_
+    options = {"delta": 0.0} if name == "bisect" else {}
+    tree = tree_of(name, X, theta=10_000, **options)
+    assert adjusted_rand_score(tree.cut(n_clusters=5), average.cut(n_clusters=5)) == 1.0
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_one_far_outlier(name):
+    X = np.random.default_rng(1).standard_normal((300, 5)).astype(np.float32)
+    X[123] = 1e6
+    tree = tree_of(name, X)
+    # A point alone has all its similarity across the cut: a normalised cut never takes it off first.
+    assert name not in GREEDY or name == "spectral" or 123 in tree.children(tree.root)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_heavy_duplicates(name, metric):
+    points = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [-1.0, 0.5, 0.0]])
+    which = np.random.default_rng(4).integers(4, size=400)
+    tree = tree_of(name, points[which], metric=metric)
+    assert name not in GREEDY or adjusted_rand_score(which, tree.cut(n_clusters=4)) == 1.0
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_that_are_not_finite(name, value):
+    X = np.ones((20, 3))
+    X[7, 1] = value
+    with pytest.raises(InvalidInput, match=r"X has (NaN|inf) in 1 row \(first: 7\)"):
+        METHODS[name]().fit(X)
+
+
+@pytest.mark.parametrize("name", LOOKING)
+def test_zero_rows_under_cosine(name):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    X[7] = 0.0
+    with pytest.raises(InvalidInput, match=r"X has 1 zero row \(first: 7\)"):
+        METHODS[name](metric="cosine").fit(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("bisect", {"delta": 0.51}, r"delta must be a finite number in \[0.0, 0.5\], got 0.51"),
+        ("bisect", {"delta": -0.01}, r"delta must be a finite number in \[0.0, 0.5\], got -0.01"),
+        ("bisect", {"delta": np.nan}, "delta must be a finite number"),
+        ("bisect", {"theta": 0}, "theta must be an int of at least 1, got 0"),
+        ("sat", {"theta": 0}, "theta must be an int of at least 1, got 0"),
+        ("sat", {"n_init": 0}, "n_init must be an int of at least 1"),
+        ("kmeans", {"theta": 0}, "theta must be an int of at least 1, got 0"),
+        ("spectral", {"n_neighbors": 0}, "n_neighbors must be an int of at least 1"),
+        ("random", {"kind": "star"}, "kind 'star' is not known"),
+    ],
+)
+def test_parameters_out_of_range(name, options, message):
+    with pytest.raises(InvalidInput, match=message):
+        METHODS[name](**options).fit(np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("name", LOOKING)
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_threads_do_not_change_the_tree(name, metric):
+    random = np.random.default_rng(3)
+    X = 2.0 * random.standard_normal((20, 6))[random.integers(20, size=1500)] + random.standard_normal((1500, 6))
+    assert tree_of(name, X, metric=metric, n_jobs=1) == tree_of(name, X, metric=metric, n_jobs=2)
