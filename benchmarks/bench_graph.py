@@ -63,7 +63,7 @@ for _label, _name, _options in [
     million.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, options=_options))
 
 
-@million.contestant("scipy minimum_spanning_tree, for HAC single", needs="scipy.sparse.csgraph")
+@million.contestant("scipy minimum_spanning_tree (single)", needs="scipy.sparse.csgraph")
 def scipy_spanning(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
     """The links of single linkage, not yet in a tree: SciPy has no more for a sparse graph."""
     from scipy.sparse import csr_array
