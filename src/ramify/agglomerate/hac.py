@@ -65,7 +65,8 @@ class HAC(TreeEstimator):
         On graphs, above 0: merge pairs within a factor 1 + ε of the best similarity either side has or had, many at a
         time (a (1 + ε)-approximate tree; ``tree.info["epsilon"]`` says so). 0 is exact.
     n_clusters : int, optional
-        Cut the tree into this many clusters: ``labels_``.
+        Cut the tree into this many clusters: ``labels_``. Merges do not come in the order of their heights, so this
+        takes the whole tree.
     distance_threshold : float, optional
         Or cut it at this height.
     full_tree : bool
@@ -175,7 +176,9 @@ class HAC(TreeEstimator):
         if self.full_tree:
             return np.inf
         if self.distance_threshold is None:
-            raise InvalidInput("full_tree=False stops at distance_threshold; give one.")
+            raise InvalidInput(
+                "full_tree=False stops at distance_threshold, got None; give one, or full_tree=True to cut by n_clusters."
+            )
         if self.linkage in ("centroid", "median"):
             raise InvalidInput(
                 f"full_tree=False needs heights that rise, and those of {self.linkage!r} linkage may fall."
