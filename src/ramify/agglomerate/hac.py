@@ -177,7 +177,7 @@ class HAC(TreeEstimator):
             return np.inf
         if self.distance_threshold is None:
             raise InvalidInput(
-                "full_tree=False stops at distance_threshold, got None; give one, or full_tree=True to cut by n_clusters."
+                "full_tree=False stops at distance_threshold, got None; give one, or full_tree=True for n_clusters."
             )
         if self.linkage in ("centroid", "median"):
             raise InvalidInput(
