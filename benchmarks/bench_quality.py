@@ -95,3 +95,54 @@ def _quality(name: str, about: str, *, small: bool) -> None:
 _quality("glass", "All methods on Glass (Naumov and others 2021, tables 7, 8 and 10)", small=True)
 _quality("spambase", "All methods on Spambase", small=True)
 _quality("aloi", "Scalable methods on ALOI, 108 000 images", small=False)
+
+
+# --- embeddings: before and after refinement --------------------------------------------------------------------------
+
+#: Down to a few thousand rows, or with a matrix of all pairs.
+SLOW = ["spectral", "birch"]
+
+
+def _embeddings(name: str, metric: str, objective: str) -> None:
+    case = Case(
+        f"embeddings-{name.split('_')[0]}-{objective}",
+        f"Normalised {objective} of {name} by every method, before and after refinement",
+        short={"n": 10_000},
+        long={"n": 200_000},
+        repeat=1,
+        timeout=900.0,
+    )
+
+    @case.prepare
+    def data(n: int) -> dict[str, Any]:
+        import ramify
+
+        X = real(name)["X"]
+        X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:n])].astype(np.float32)
+        bounds = ramify.objectives.bounds(X, metric, objective, method="sampled", random_state=0)
+        return {"X": X, "upper": bounds.upper, "random": bounds.random}
+
+    for method in ("bisect", "kmeans", "random-cut", "scc", "affinity", "reciprocal", "sat", *SLOW, "hac"):
+        few = 20_000 if method in SLOW else None
+        case.contestant(method, needs="ramify.agglomerate", max_n=few)(_run(method, metric))
+    for method in ("bisect", "kmeans", "random-cut", "scc", "hac"):
+        case.contestant(f"{method} + refine", needs="ramify.agglomerate", max_n=20_000)(
+            _run(method, metric, refine=objective)
+        )
+
+    @case.contestant("fit(objective=)", needs="ramify.agglomerate")
+    def best(X: np.ndarray) -> Any:
+        import ramify
+
+        return ramify.fit(X, metric=metric, objective=objective, budget_seconds=120.0)
+
+    @case.quality("normalised")
+    def normalised(result: Any, X: np.ndarray, upper: float, random: float) -> float:
+        import ramify
+
+        return (getattr(ramify.objectives, objective)(result, X, metric) - random) / (upper - random)
+
+
+for _name in ("newsgroups20_minilm", "debian_minilm", "glove100", "mnist", "aloi"):
+    for _metric, _objective in (("cosine", "mw"), ("sqeuclidean", "ckmm")):
+        _embeddings(_name, _metric, _objective)
