@@ -304,7 +304,8 @@ def normalized(tree, X, metric):
 
 def test_glass_as_published(dataset):
     data = dataset("glass")
-    # CKMM: the paper's .98 is above what any tree of this copy of the data is known to reach (.971, after refinement).
+    # CKMM: the paper's .98 is above what any tree of this copy of the data is known to reach: refinement from 60 random
+    # trees ends at .9709 every time.
     for metric, least in (("cosine", 0.955), ("sqeuclidean", 0.945)):
         tree = BisectConquer(metric=metric, random_state=0).fit(data["X"]).tree_
         assert normalized(tree, data["X"], metric) >= least
@@ -315,6 +316,21 @@ def test_spambase_as_published(dataset):
     for metric, published in (("cosine", 0.97), ("sqeuclidean", 0.98)):
         tree = BisectConquer(metric=metric, random_state=0).fit(data["X"]).tree_
         assert normalized(tree, data["X"], metric) >= published
+
+
+def test_purity_as_published(dataset):
+    """Within .01 of the paper's .53 and .75. Its purities are not those of raw features, which its objectives are of:
+    average linkage has its .51 on centred columns of Glass, and its .75 on scaled columns of Spambase."""
+    for name, scaled, published, linked in (("glass", False, 0.53, 0.51), ("spambase", True, 0.75, 0.75)):
+        data = dataset(name)
+        X = data["X"].astype(np.float64) - data["X"].mean(axis=0, dtype=np.float64)
+        X /= X.std(axis=0) if scaled else 1.0
+        purity = [
+            ramify.metrics.dendrogram_purity(model.fit(X).tree_, data["y"])
+            for model in (HAC(metric="cosine"), BisectConquer(metric="cosine", random_state=0))
+        ]
+        assert purity[0] == pytest.approx(linked, abs=0.006)
+        assert purity[1] >= published - 0.01
 
 
 @pytest.mark.parametrize(("metric", "average"), [("cosine", 0.599), ("sqeuclidean", 0.615)])
