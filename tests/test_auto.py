@@ -47,6 +47,14 @@ def test_objective_is_at_least_as_good_as_every_method(objective, metric):
     assert tree == ramify.fit(X, objective=objective, budget_seconds=30)
 
 
+def test_objective_of_groups_far_apart():
+    """Neighbours within the groups do not link them; that is no matter to warn about where all pairs are looked at."""
+    rows = np.concatenate([X, X + 1e3]).astype(np.float32)
+    tree = ramify.fit(rows, objective="ckmm", budget_seconds=30)
+    assert all(f"{method} + refine" in tree.info["auto"] for method in ("hac", "bisect", "scc"))
+    assert sorted(tree.size[tree.children(tree.root)]) == [len(X), len(X)]
+
+
 def test_objective_on_graphs_and_with_weights():
     graph = ramify.neighbors(X, 10, metric="cosine").symmetrize().connect(X)
     tree = ramify.fit(graph, objective="mw", budget_seconds=10)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import time
+import warnings
 from typing import Any
 
 import numpy as np
 
-from ramify.errors import InvalidInput
+from ramify.errors import InvalidInput, RamifyWarning
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
@@ -157,8 +158,12 @@ def _refined(
     )
 
 
+#: Starts that share the time; further ones are made if they fit in what is left of it.
+_SHARES = 2
+
+
 def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, report: Progress, **params: Any) -> Tree:
-    """The best tree for an objective: every method that fits the budget, refined, each in its share of the time."""
+    """The best tree for an objective: every method that fits the budget, refined."""
     from ramify.agglomerate._links import is_graph
     from ramify.neighbors.graph import as_graph
     from ramify.objectives._objective import get_objective
@@ -171,14 +176,24 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
         X = as_graph(X, metric)  # a sparse matrix: objectives would take its rows for vectors
     weights = goal.weights(X, metric, sample_weight=sample_weight, random_state=params["random_state"])
     starts = _starts(X, metric, budget, sample_weight)
-    told, best = [], None
+    told, best, longest = [], None, 0.0
     for i, method in enumerate(starts):
-        tree, _ = _build(X, method, sample_weight, report, params)
-        now = time.monotonic()
-        deadline = now + max(budget - (now - start), 0.0) / (len(starts) - i)
+        began = time.monotonic()
+        left = max(budget - (began - start), 0.0)
+        if i >= _SHARES and longest > left:
+            break
+        with warnings.catch_warnings():
+            if i >= _SHARES:
+                warnings.simplefilter(
+                    "ignore", RamifyWarning
+                )  # a graph in parts: refinement sees all pairs
+            tree, _ = _build(X, method, sample_weight, report, params)
+        deadline = began + left / max(min(_SHARES, len(starts)) - i, 1)
         tree = _refined(tree, X, metric, goal.name, deadline, sample_weight, report, params)
         value = goal.value(weights.pair_sums(tree, params.get("n_jobs", -1), report), weights.mass)
-        told.append(f"{method} + refine {value:.6g} ({time.monotonic() - start:.0f} s)")
+        now = time.monotonic()
+        longest = max(longest, now - began)
+        told.append(f"{method} + refine {value:.6g} ({now - start:.0f} s)")
         if best is None or (value > best[0] if goal.maximize else value < best[0]):
             best = value, method, tree
     assert best is not None
@@ -188,16 +203,18 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
 
 
 def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]:
-    """Methods worth refining, each of which leaves time for refinement."""
+    """Methods worth refining, the most promising first, each of which leaves time for refinement."""
     from ramify.agglomerate._links import is_graph
 
     if is_graph(X, metric):
-        return ["reciprocal", "bisect"]
+        return ["reciprocal", "bisect", "scc"]
     n, d = np.shape(X)
     methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
     uniform = sample_weight is None or np.ptp(sample_weight) == 0
     if _BISECT_WORK * n * d * np.log2(n + 1) / _FLOPS < budget / 2:
         methods.append("bisect" if uniform else "kmeans")
+    if len(methods) == _SHARES:
+        methods.append("scc")
     return methods or ["random-cut"]
 
 
