@@ -55,9 +55,7 @@ public:
 
     void pull(const Part& part, Groups group, std::int64_t, std::int64_t t, double a, double b, std::span<double> y,
               Scratch& s, Team& team) const {
-        s.x.resize(part.size());
-        for (std::int64_t i = 0; i < part.size(); ++i) s.x[i] = group[i] < t ? a : -b;
-        spread(part, part, s.x, y, s, team);
+        pull_by_spread(*this, part, group, t, a, b, y, s, team);
     }
 
     void behind(const Part& part, std::span<const std::int64_t> order, std::span<double> y, Scratch& s) const {

@@ -7,11 +7,9 @@
 //                                          contains `from`
 //   measure(part, group, groups, ...)      the splits into groups 0 .. t-1 and the rest, for every t: see Splits
 //   pull(part, group, groups, t, a, b, …)  y_p = a W(p, first side) - b W(p, second side) for split t of the groups
-//   that
-//                                          were measured last
-//   behind(part, order, y, ...)            y_i = W(order_i, what is left of the part once order_0 .. order_i are gone);
-//   the
-//                                          part must be the one that was measured last
+//                                          that were measured last
+//   behind(part, order, y, ...)            y_i = W(order_i, what is left of the part once order_0 .. order_i are
+//                                          gone); the part must be the one that was measured last
 //   triple(part, random)                   the three weights of a random triple: see Triple
 //   pair(p, q), pairs(part, out)           w_pq; all of them, as a full float matrix
 //   arrange(part, side, team)              puts side 0 first, returns where side 1 begins
@@ -54,6 +52,15 @@ Triple uniform_triple(const Weights& weights, const Part& part, SplitMix& random
     if (a == b || b == c || a == c) return {};
     const std::int64_t p = part.first + a, q = part.first + b, r = part.first + c;
     return {{weights.pair(p, q), weights.pair(p, r), weights.pair(q, r)}, 1.0};
+}
+
+// `pull` for weights that keep nothing from `measure`: a product with W like any other.
+template <typename Weights>
+void pull_by_spread(const Weights& weights, const Part& part, Groups group, std::int64_t t, double a, double b,
+                    std::span<double> y, typename Weights::Scratch& s, Team& team) {
+    s.x.resize(part.size());
+    for (std::int64_t i = 0; i < part.size(); ++i) s.x[i] = group[i] < t ? a : -b;
+    weights.spread(part, part, s.x, y, s, team);
 }
 
 // All splits from the weight between every two groups: `between` holds each pair of points once, at (smaller group,
