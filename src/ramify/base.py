@@ -12,7 +12,7 @@ from ramify.errors import InvalidInput
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import Check, check_sample_weight, check_vectors, is_sparse
+from ramify.validate import Check, check_sample_weight, check_vectors, integer, is_sparse, number, optional
 
 __all__ = ["TreeEstimator"]
 
@@ -49,6 +49,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         """
         for name, check in self._checks.items():
             check(name, getattr(self, name))
+        self._check_cut()
         shape = getattr(X, "shape", None) or np.asarray(X).shape
         if len(shape) == 2:
             sample_weight = check_sample_weight(sample_weight, shape[0])
@@ -131,12 +132,19 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         raise NotImplementedError
 
+    def _check_cut(self) -> None:
+        """Before the work, not after it."""
+        n_clusters = getattr(self, "n_clusters", None)
+        threshold = getattr(self, "distance_threshold", None)
+        optional(integer(low=1))("n_clusters", n_clusters)
+        optional(number(low=0.0))("distance_threshold", threshold)
+        if n_clusters is not None and threshold is not None:
+            raise InvalidInput("Give n_clusters or distance_threshold, not both.")
+
     def _cut(self) -> np.ndarray | None:
         """The labels that the estimator's own parameters ask for."""
         n_clusters = getattr(self, "n_clusters", None)
         threshold = getattr(self, "distance_threshold", None)
-        if n_clusters is not None and threshold is not None:
-            raise InvalidInput("Give n_clusters or distance_threshold, not both.")
         if n_clusters is not None:
             return self.tree_.cut(n_clusters=n_clusters)
         if threshold is not None:

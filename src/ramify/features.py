@@ -16,7 +16,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,6 +29,7 @@ from ramify.validate import is_sparse
 __all__ = ["FeatureMap", "random_binning", "random_fourier", "squared_norms"]
 
 _BLOCK = 1 << 18  # values a block: small enough to stay in the cache, large enough for BLAS
+_SMALL, _LARGE = 1e-20, 1e30  # squared lengths whose products, and differences, float32 holds
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +115,15 @@ class FeatureMap:
         if self.row_scale is not None:
             part *= self.row_scale[rows, None]
         return part
+
+    def in_units(self) -> tuple[FeatureMap, float]:
+        """The map of w / unit, and the unit: 1 unless the squares of the rows come near the limits of float32."""
+        largest = float(self.offset.max(initial=0.0))
+        if self.shift != 0.0 or largest == 0.0 or _SMALL <= largest <= _LARGE:
+            return self, 1.0
+        length = 2.0 ** round(np.log2(largest) / 2.0)  # a power of two: no digit of a row is lost
+        row_scale = np.full(self.shape[0], 1.0 / length) if self.row_scale is None else self.row_scale / length
+        return replace(self, offset=self.offset / length**2, row_scale=row_scale), length**2
 
     def block(self, rows: Any, columns: Any) -> np.ndarray:
         """``w`` between some rows and some others, in float64."""

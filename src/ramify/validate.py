@@ -147,6 +147,11 @@ def check_vectors(
     infinity, a pass over the data, to a caller who finds them on its own way.
     """
     sparse = is_sparse(X)
+    if hasattr(X, "to_scipy"):
+        raise InvalidType(
+            f"{name} is a graph of neighbours, and this method takes vectors; give it those, or use one that works on "
+            "graphs: hac, reciprocal, affinity, scc, robust, bisect, sat or spectral."
+        )
     if sparse and not accept_sparse:
         raise InvalidInput(
             f"{name} is sparse, which this method does not take. Pass {name}.toarray() if it fits in memory."

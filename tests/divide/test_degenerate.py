@@ -117,3 +117,36 @@ def test_threads_do_not_change_the_tree(name, metric):
     random = np.random.default_rng(3)
     X = 2.0 * random.standard_normal((20, 6))[random.integers(20, size=1500)] + random.standard_normal((1500, 6))
     assert tree_of(name, X, metric=metric, n_jobs=1) == tree_of(name, X, metric=metric, n_jobs=2)
+
+
+@pytest.mark.parametrize("name", ["bisect", "sat", "kmeans", "random-cut"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [2.0**-100, 2.0**62, 2.0**100])
+def test_scales_whose_squares_float32_cannot_hold(name, dtype, scale):
+    rng = np.random.default_rng(3)
+    X = (rng.normal(size=(4, 5)) * 10)[np.arange(80) % 4] + rng.normal(size=(80, 5))
+    plain, scaled = tree_of(name, X.astype(np.float32)), tree_of(name, (X.astype(np.float32) * scale).astype(dtype))
+    power = 1 if name == "random-cut" else 2
+    np.testing.assert_array_equal(scaled.cut(n_clusters=4), plain.cut(n_clusters=4))
+    assert scaled.height[-1] == pytest.approx(plain.height[-1] * scale**power, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["kmeans", "random-cut", "random"])
+def test_graphs_where_vectors_are_needed(name):
+    graph = ramify.neighbors(np.arange(8.0)[:, None], 2)
+    with pytest.raises(InvalidInput, match="X is a graph of neighbours, and this method takes vectors"):
+        METHODS[name](random_state=0).fit(graph)
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be an int of at least 1, got 0"),
+        ({"distance_threshold": -1.0}, "distance_threshold must be a finite number of at least 0"),
+        ({"n_clusters": 2, "distance_threshold": 1.0}, "not both"),
+    ],
+)
+@pytest.mark.parametrize("name", ["bisect", "sat", "random-cut", "spectral"])
+def test_cuts_are_checked_before_the_work(name, cut, message):
+    with pytest.raises(InvalidInput, match=message):
+        METHODS[name](**cut).fit(np.full((5, 2), np.nan))

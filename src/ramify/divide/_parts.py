@@ -295,9 +295,9 @@ def find_part(
     n = X.shape[0]
     mass = _masses(mass, n)
     if similarity.has_features:
-        features = similarity.features(X, random_state=random)
+        features, unit = similarity.features(X, random_state=random).in_units()
         if not is_sparse(features.rows):
-            return FeaturePart.of(features, mass), similarity.kind, lambda w: float(similarity.height(w))
+            return FeaturePart.of(features, mass), similarity.kind, lambda w: float(similarity.height(w * unit))
     # The matrix, and once more as much for the two sides that it is cut into.
     check_memory(16 * n * n, f"metric {str(similarity)!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
     W = similarity.matrix(X, dtype=np.float64, n_jobs=n_jobs)

@@ -58,13 +58,13 @@ def find_weights(X: Any, metric: Any, random: np.random.Generator, *, n_jobs: in
 
 
 def _feature_weights(X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None) -> Weights:
-    features = similarity.features(X, random_state=random)
+    features, unit = similarity.features(X, random_state=random).in_units()
     if is_sparse(features.rows) and not is_sparse(X):
         features = _sketch(features, random)
     order = random.permutation(features.shape[0])
     z = shuffled_features(features, order, n_jobs)
     offset, shift = features.offset[order], features.shift
-    to_height = _to_height(similarity, lambda: float(squared_norms(z).max()) * features.scale)
+    a, b = _to_height(similarity, lambda: float(squared_norms(z).max()) * features.scale)
     if similarity.kind == "similarity":
         # Rows that share a direction, as embeddings do, are told apart better about their mean.
         mean = z.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -76,7 +76,7 @@ def _feature_weights(X: Any, similarity: Similarity, random: np.random.Generator
         return _core.bisect_features(z, order, offset, features.scale, shift, parameters, threads, tell)
 
     info = {"metric": str(similarity), "weights": "features" if features.exact else "random features"}
-    return Weights(len(order), _sign(similarity), to_height, run, info)
+    return Weights(len(order), _sign(similarity), (a, b * unit), run, info)
 
 
 def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:

@@ -151,7 +151,7 @@ class BisectConquer(TreeEstimator):
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         if sample_weight is not None and np.ptp(sample_weight) > 0:
             raise InvalidInput(
-                "BisectConquer counts every row once and takes no sample_weight; repeat rows, or use method='kmeans'."
+                "A bisection counts every row once and takes no sample_weight; repeat rows, or use method='kmeans'."
             )
         random = check_random_state(self.random_state)
         weights = find_weights(X, self.metric, random, n_jobs=self.n_jobs, report=report)

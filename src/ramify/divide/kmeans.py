@@ -112,7 +112,8 @@ class BisectingKMeans(TreeEstimator):
             check_int("n_clusters", self.n_clusters, high=n, why=f"for {n} points")
         theta, threads = 1 if stop else min(self.theta, n), resolve_jobs(self.n_jobs)
         check_memory(4 * threads * theta**2, f"average linkage of {theta} points", "use a smaller theta.")
-        z = shuffled_features(similarity.features(X), order, self.n_jobs)
+        features, unit = similarity.features(X).in_units()
+        z = shuffled_features(features, order, self.n_jobs)
         with leaf_counter(report, "k-means", n) as tell:
             parent, height = _core.divide_kmeans(
                 z,
@@ -128,6 +129,7 @@ class BisectingKMeans(TreeEstimator):
                 threads,
                 tell,
             )
+        height *= unit
         parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
         info = {"method": "kmeans", "metric": self.metric, "height": "inertia"}
         return Tree.from_parents(parent, n, height, info=info) if stop else Tree(parent, height, info=info)
