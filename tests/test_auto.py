@@ -105,6 +105,23 @@ def test_a_short_budget_ends_in_time():
     assert tree.n_leaves == 4000
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("budget", [1e-9, 0.2])
+@pytest.mark.parametrize("metric", ["rbf", "jaccard", "precomputed", "graph"])
+def test_objective_tries_only_what_takes_the_metric_and_the_weights(metric, budget, weighted):
+    weight = np.linspace(1.0, 2.0, len(X)) if weighted else None
+    if metric == "graph":
+        with pytest.warns(ramify.errors.RamifyWarning, match="connected components"):
+            graph = ramify.neighbors(np.repeat(X[:20], 4, axis=0), 3)
+            tree = ramify.fit(graph, objective="mw", budget_seconds=budget, sample_weight=weight)
+    else:
+        data = np.linalg.norm(X[:, None] - X[None], axis=2) if metric == "precomputed" else np.abs(X)
+        objective = "ckmm" if metric == "precomputed" else "mw"
+        tree = ramify.fit(data, objective=objective, metric=metric, budget_seconds=budget, sample_weight=weight)
+        assert ramify.fit(data, metric=metric, budget_seconds=budget).info["method"] in ("hac", "scc")
+    assert tree.n_leaves == 80 and "kept" in tree.info["auto"]
+
+
 def test_auto_takes_a_graph():
     tree = ramify.fit(ramify.neighbors(X, 5))
     assert tree.n_leaves == 80 and tree.info["auto"] == "scc: the data is a graph of neighbours"
@@ -139,5 +156,7 @@ def test_refusals():
         ramify.fit(X, refine="mv")
     with pytest.raises(InvalidInput, match="needs method='auto'"):
         ramify.fit(X, method="scc", objective="mw")
+    with pytest.raises(InvalidInput, match="objective='mw' refines its trees under that objective, got refine='ckmm'"):
+        ramify.fit(X, objective="mw", refine="ckmm")
     with pytest.raises(InvalidInput, match="budget_seconds"):
         ramify.fit(X, budget_seconds=-1)

@@ -102,6 +102,10 @@ def fit(
                     f"objective={objective!r} chooses among methods and needs method='auto'; to improve the tree of "
                     f"method {method!r} under it, use refine={objective!r}."
                 )
+            if refine not in (True, False, objective):
+                raise InvalidInput(
+                    f"objective={objective!r} refines its trees under that objective, got refine={refine!r}; drop one."
+                )
             budget = _MOST_SECONDS if budget_seconds is None else budget_seconds
             return best_tree(X, objective, budget, sample_weight=sample_weight, report=report, **params)
         picked, why = method, ""
@@ -193,7 +197,7 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
         value = goal.value(weights.pair_sums(tree, params.get("n_jobs", -1), report), weights.mass)
         now = time.monotonic()
         longest = max(longest, now - began)
-        told.append(f"{method} + refine {value:.6g} ({now - start:.0f} s)")
+        told.append(f"{method} + refine {value:.6g} ({now - start:.1f} s)")
         if best is None or (value > best[0] if goal.maximize else value < best[0]):
             best = value, method, tree
     assert best is not None
@@ -203,19 +207,21 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
 
 
 def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]:
-    """Methods worth refining, the most promising first, each of which leaves time for refinement."""
+    """Methods worth refining that take the metric and the weights, the best first; each leaves time for refinement."""
     from ramify.agglomerate._links import is_graph
 
+    uniform = sample_weight is None or np.ptp(sample_weight) == 0
     if is_graph(X, metric):
-        return ["reciprocal", "bisect", "scc"]
+        return ["reciprocal", "bisect", "scc"] if uniform else ["reciprocal", "scc"]
     n, d = np.shape(X)
     methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
-    uniform = sample_weight is None or np.ptp(sample_weight) == 0
-    if _BISECT_WORK * n * d * np.log2(n + 1) / _FLOPS < budget / 2:
+    has_means = _has_means(metric)
+    quick = _BISECT_WORK * n * d * np.log2(n + 1) / _FLOPS < budget / 2
+    if quick and (uniform or has_means):
         methods.append("bisect" if uniform else "kmeans")
     if len(methods) == _SHARES:
         methods.append("scc")
-    return methods or ["random-cut"]
+    return methods or ["random-cut" if has_means else "bisect" if uniform else "hac"]
 
 
 def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
@@ -234,9 +240,14 @@ def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
     if seconds <= budget:
         return "scc", f"scc: average linkage with metric {str(metric)!r} needs {4 * n * n / 1e9:.1f} GB for {n} rows"
     why = f"exact average linkage of {n} rows would take about {seconds / 60:.0f} min"
-    if _search_seconds(n, d) <= budget:
+    if _search_seconds(n, d) <= budget or not _has_means(metric):
         return "scc", f"scc: {why}"
     return "random-cut", f"random-cut: {why}, and neighbours about {_search_seconds(n, d):.0f} s"
+
+
+def _has_means(metric: Any) -> bool:
+    """Whether k-means and the random cut take the metric."""
+    return get_similarity(metric).name in ("sqeuclidean", "euclidean", "cosine")
 
 
 def _exact_seconds(n: int, d: int) -> float:

@@ -102,6 +102,7 @@ def test_methods(ramify) -> None:
 
     done = ramify("methods")
     assert done.code == 0 and all(name in done.out for name in METHODS)
+    assert "]_" not in done.out and "``" not in done.out
     assert "linkage = " in ramify("methods", "hac").out
     assert ramify("methods", "--json").json["hac"]["estimator"] == "HAC"
     done = ramify("methods", "hca")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -145,9 +146,9 @@ def methods(
     table: dict[str, dict[str, Any]] = {}
     for method, estimator in chosen.items():
         cls = getattr(ramify, estimator)
-        about = (inspect.getdoc(cls) or "").split("\n\n")[0]
+        about = _plain(" ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split()))
         parameters = {p.name: p.default for p in inspect.signature(cls).parameters.values()}
-        table[method] = {"estimator": estimator, "about": " ".join(about.split()), "parameters": parameters}
+        table[method] = {"estimator": estimator, "about": about, "parameters": parameters}
     if as_json:
         print_json(table)
     elif name is None:
@@ -158,3 +159,8 @@ def methods(
         print(f"{name} (ramify.{table[name]['estimator']}): {table[name]['about']}\n")
         for parameter, default in table[name]["parameters"].items():
             print(f"  {parameter} = {default!r}")
+
+
+def _plain(text: str) -> str:
+    """Without the marks that only documentation has a use for: references and code."""
+    return re.sub(r" \([^()]*\[\d+\]_[^()]*\)| \[\d+\]_|``", "", text)
