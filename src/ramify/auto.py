@@ -188,9 +188,7 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
             break
         with warnings.catch_warnings():
             if i >= _SHARES:
-                warnings.simplefilter(
-                    "ignore", RamifyWarning
-                )  # a graph in parts: refinement sees all pairs
+                warnings.simplefilter("ignore", RamifyWarning)  # a graph in parts: refinement sees all pairs
             tree, _ = _build(X, method, sample_weight, report, params)
         deadline = began + left / max(min(_SHARES, len(starts)) - i, 1)
         tree = _refined(tree, X, metric, goal.name, deadline, sample_weight, report, params)
