@@ -16,12 +16,12 @@ void keys(In1<double> position, Out1<std::uint64_t> key, int threads) {
     line_keys({position.data(), position.size()}, {key.data(), key.size()}, threads);
 }
 
-// Overwrites the positions and the sorted keys.
-void random_cut(Out1<double> position, Out1<std::uint64_t> sorted_key, std::uint64_t seed, int threads,
-                Out1<std::int64_t> parent, Out1<double> height) {
-    const std::span<std::uint64_t> leaf(sorted_key.data(), sorted_key.size());
-    line_order({position.data(), position.size()}, leaf, threads);
-    RandomCutTree({position.data(), position.size()}, leaf, seed, threads, parent.data(), height.data());
+// Parents and heights in place of sorted keys and positions: see RandomCutTree.
+void random_cut(std::uint64_t seed, int threads, Out1<std::int64_t> parent, Out1<double> height) {
+    const auto n = static_cast<std::int64_t>(parent.size() + 1) / 2;
+    line_order({height.data(), static_cast<std::size_t>(n)},
+               {reinterpret_cast<std::uint64_t*>(parent.data()) + n - 1, static_cast<std::size_t>(n)}, threads);
+    RandomCutTree(n, seed, threads, parent.data(), height.data());
 }
 
 Array1<std::int64_t> uniform_tree(std::int64_t n, std::uint64_t seed) {

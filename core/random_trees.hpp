@@ -81,55 +81,76 @@ inline void line_order(std::span<const double> position, std::span<std::uint64_t
 // inside each part afterwards. So the tree is the Cartesian tree of the ringing times E / length: one pass, one stack.
 // Gaps of length 0 never ring; their equal points are split at uniformly random places.
 //
-// The gaps that ring first of all leave parts that threads take one by one, and the tree over those parts is made in
-// the same way. Beside its result the work needs no memory of its own: the places in order are where the heights of
-// the leaves will be, and the ringing times overwrite the places as they came.
+// The gaps that ring first of all leave stretches that threads take one by one, and the tree over those is made in the
+// same way. The work needs no memory beside its result. The places of the points come in the first n heights, and their
+// sorted keys in the last n parents, which become the leaves in order; then the places in order take the last heights,
+// and the ringing times the first ones.
 class RandomCutTree {
 public:
-    RandomCutTree(std::span<double> position, std::span<const std::uint64_t> leaf, std::uint64_t seed, int threads,
-                  std::int64_t* parent, double* height)
-        : n_(std::ssize(position)), leaf_(leaf), ring_(position), seed_(seed), parent_(parent), height_(height) {
+    RandomCutTree(std::int64_t n, std::uint64_t seed, int threads, std::int64_t* parent, double* height)
+        : n_(n), seed_(seed), parent_(parent), height_(height), start_{parent[n - 1], height[parent[n - 1]]} {
 #pragma omp parallel for num_threads(threads)
-        for (std::int64_t i = 0; i < n_; ++i) height[i] = position[leaf[i]];
+        for (std::int64_t i = 1; i < n; ++i) height[n - 1 + i] = height[parent[n - 1 + i]];
 #pragma omp parallel for num_threads(threads)
-        for (std::int64_t i = 0; i < n_ - 1; ++i)  // 0 / 0 cannot occur: the logarithm is of a number below 1
-            ring_[i] = -std::log(open_unit(random_bits(seed, i))) / (height[i + 1] - height[i]);
+        for (std::int64_t i = 0; i < n - 1; ++i)  // 0 / 0 cannot occur: the logarithm is of a number below 1
+            height[i] = -std::log(open_unit(random_bits(seed, i))) / (at(i + 1).place - at(i).place);
 
-        const std::vector<std::int64_t> ends = first_gaps();
-        const std::int64_t parts = std::ssize(ends) + 1;
-        std::vector<Piece> pieces(parts);
+        const std::vector<Stretch> stretches = divide();
+        const std::int64_t count = std::ssize(stretches);
+        std::vector<Piece> pieces(count);
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
-        for (std::int64_t p = 0; p < parts; ++p) {
-            const std::int64_t first = p == 0 ? 0 : ends[p - 1] + 1, last = p == parts - 1 ? n_ : ends[p] + 1;
-            pieces[p] = join(last - first, n_ + first - p, [&](std::int64_t i) {
+        for (std::int64_t s = 0; s < count; ++s) {
+            const Stretch& stretch = stretches[s];
+            pieces[s] = join(stretch.last - stretch.first, n + stretch.first - s, [&](std::int64_t i) {
                 // Leaves come in no order: their parents would miss the cache every time.
-                __builtin_prefetch(&parent_[leaf_[std::min(first + i + kAhead, n_ - 1)]], 1);
-                const double place = height_[first + i];
-                return Piece{static_cast<std::int64_t>(leaf_[first + i]), first + i, place, place};
+                __builtin_prefetch(&parent_[at(stretch, std::min(stretch.first + i + kAhead, stretch.last - 1)).leaf],
+                                   1);
+                const auto [leaf, place] = at(stretch, stretch.first + i);
+                return Piece{leaf, stretch.first + i, place, place};
             });
         }
-        join(parts, 2 * n_ - parts, [&](std::int64_t p) { return pieces[p]; });
-        parent[2 * n_ - 2] = -1;
+        join(count, 2 * n - count, [&](std::int64_t s) { return pieces[s]; });
+        parent[2 * n - 2] = -1;
 #pragma omp parallel for num_threads(threads)
-        for (std::int64_t i = 0; i < n_; ++i) height[i] = 0.0;
+        for (std::int64_t i = 0; i < n; ++i) height[i] = 0.0;
     }
 
 private:
-    static constexpr std::int64_t kParts = 128, kPartSize = 4096, kAhead = 16;
+    static constexpr std::int64_t kStretches = 128, kStretchSize = 4096, kAhead = 16;
 
+    struct Point {
+        std::int64_t leaf;
+        double place;
+    };
+
+    // Points first .. last-1 of the line. Nodes of stretches behind it take the room of its last points, as many as
+    // there are stretches before those; so these are kept here.
+    struct Stretch {
+        std::int64_t first, last;
+        std::vector<Point> tail;
+    };
+
+    // A finished subtree: its top node, the gap behind it, and its extent.
     struct Piece {
-        std::int64_t node, gap;  // the gap behind it
+        std::int64_t node, gap;
         double begin, end;
     };
 
+    Point at(std::int64_t i) const { return i == 0 ? start_ : Point{parent_[n_ - 1 + i], height_[n_ - 1 + i]}; }
+
+    Point at(const Stretch& stretch, std::int64_t i) const {
+        const std::int64_t kept = stretch.last - std::ssize(stretch.tail);
+        return i < kept ? at(i) : stretch.tail[i - kept];
+    }
+
     bool later(std::int64_t a, std::int64_t b) const {
-        if (ring_[a] != ring_[b]) return ring_[a] > ring_[b];
+        if (height_[a] != height_[b]) return height_[a] > height_[b];
         return random_bits(~seed_, a) > random_bits(~seed_, b);
     }
 
-    // The first gaps to ring, in their order on the line.
-    std::vector<std::int64_t> first_gaps() const {
-        const std::int64_t wanted = std::min(kParts, n_ / kPartSize);
+    // What the first gaps to ring leave.
+    std::vector<Stretch> divide() const {
+        const std::int64_t wanted = std::min(kStretches, n_ / kStretchSize);
         const auto earlier = [&](std::int64_t a, std::int64_t b) { return later(b, a); };
         std::vector<std::int64_t> gaps;  // a heap with the latest on top
         for (std::int64_t i = 0; wanted > 0 && i < n_ - 1; ++i) {
@@ -142,15 +163,23 @@ private:
             std::push_heap(gaps.begin(), gaps.end(), earlier);
         }
         std::sort(gaps.begin(), gaps.end());
-        return gaps;
+        gaps.push_back(n_ - 1);
+        std::vector<Stretch> stretches;
+        for (std::int64_t first = 0; const std::int64_t gap : gaps) {
+            Stretch stretch{first, gap + 1, {}};
+            for (std::int64_t i = std::max(first, gap + 1 - kStretches); i <= gap; ++i) stretch.tail.push_back(at(i));
+            stretches.push_back(std::move(stretch));
+            first = gap + 1;
+        }
+        return stretches;
     }
 
     // Joins pieces that follow each other, with nodes numbered from `next` on.
     template <typename At>
-    Piece join(std::int64_t count, std::int64_t next, At at) const {
+    Piece join(std::int64_t count, std::int64_t next, At piece_at) const {
         std::vector<Piece> open;  // each waits for what follows the gap behind it
         for (std::int64_t i = 0; i < count; ++i) {
-            Piece piece = at(i);
+            Piece piece = piece_at(i);
             while (!open.empty() && (i == count - 1 || later(open.back().gap, piece.gap))) {
                 const Piece& left = open.back();
                 parent_[left.node] = parent_[piece.node] = next;
@@ -164,11 +193,10 @@ private:
     }
 
     std::int64_t n_;
-    std::span<const std::uint64_t> leaf_;
-    std::span<double> ring_;
     std::uint64_t seed_;
     std::int64_t* parent_;
     double* height_;
+    Point start_;  // the first point: the results of all n leaves and the n points in order share a slot
 };
 
 // --- uniform trees

@@ -38,7 +38,10 @@ def clusters_of(parent: list[int]) -> frozenset:
 
 def cut_line(x: np.ndarray, seed: int) -> list[int]:
     """Parents of one draw, without the estimator around it."""
-    return _cut(x.copy(), seed, 1)[0].tolist()
+    parent, height = np.empty(2 * len(x) - 1, dtype=np.int64), np.empty(2 * len(x) - 1)
+    height[: len(x)] = x
+    _cut(parent, height, seed, 2)
+    return parent.tolist()
 
 
 def test_same_distribution_as_recursive_cutting():
@@ -126,7 +129,7 @@ def test_many_points_are_cut_in_the_same_way():
     n = 10_000
     cuts = []  # places of the cut of the whole and of its larger side, as shares of their extents
     for seed in range(200):
-        tree = ramify.Tree(_cut(np.arange(n, dtype=np.float64), seed, 2)[0])
+        tree = ramify.Tree(cut_line(np.arange(n, dtype=np.float64), seed))
         for v in (tree.root, max(tree.children(tree.root), key=lambda child: tree.size[child])):
             first = min(tree.children(v), key=lambda child: tree.members(child).min())
             cuts.append(tree.size[first] / tree.size[v])

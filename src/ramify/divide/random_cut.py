@@ -20,7 +20,7 @@ from ramify.validate import check_random_state, check_vectors, choice, is_sparse
 
 __all__ = ["RandomCut"]
 
-_BLOCK = 1 << 22  # values a block: a few milliseconds of work
+_BLOCK = 1 << 24  # values a block: some ten milliseconds of work
 
 
 class RandomCut(TreeEstimator):
@@ -81,28 +81,28 @@ class RandomCut(TreeEstimator):
         X = check_vectors(X, finite=False)
         random = check_random_state(self.random_state)
         direction = random.standard_normal(X.shape[1]) if X.shape[1] > 1 else np.ones(1)
-        position = _project(X, direction.astype(X.dtype), self.metric == "cosine", self.n_jobs, report)
-        parent, height = _cut(position, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
+        parent, height = np.empty(2 * X.shape[0] - 1, dtype=np.int64), np.empty(2 * X.shape[0] - 1)
+        _project(X, direction.astype(X.dtype), self.metric == "cosine", self.n_jobs, report, height[: X.shape[0]])
+        _cut(parent, height, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
         return Tree(parent, height, info={"method": "random-cut", "metric": self.metric, "height": "projected extent"})
 
 
-def _cut(position: np.ndarray, seed: int, threads: int) -> tuple[np.ndarray, np.ndarray]:
-    """Parents and heights of the random cuts of points on a line. Overwrites ``position``."""
-    n = len(position)
+def _cut(parent: np.ndarray, height: np.ndarray, seed: int, threads: int) -> None:
+    """Parents and heights of the random cuts of points on a line, whose places are in the first n heights."""
+    n = (len(parent) + 1) // 2
     threads = 1 if n < 50_000 else threads
-    key = np.empty(n, dtype=np.uint64)
-    _core.line_keys(position, key, threads)
+    key = parent[n - 1 :].view(np.uint64)  # memory that is there is quicker than memory that is new
+    _core.line_keys(height[:n], key, threads)
     key.sort()
-    parent, height = np.empty(2 * n - 1, dtype=np.int64), np.empty(2 * n - 1)
-    _core.random_cut(position, key, seed, threads, parent, height)
+    _core.random_cut(seed, threads, parent, height)
     parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
-    return parent, height
 
 
-def _project(X: Any, direction: np.ndarray, normalize: bool, n_jobs: int | None, report: Progress) -> np.ndarray:
+def _project(
+    X: Any, direction: np.ndarray, normalize: bool, n_jobs: int | None, report: Progress, position: np.ndarray
+) -> None:
     """The place of every row on the line; the one pass over ``X``, which also finds rows that cannot be used."""
     n, d = X.shape
-    position = np.empty(n)
 
     def work(rows: slice) -> None:
         part = X[rows]
@@ -120,4 +120,3 @@ def _project(X: Any, direction: np.ndarray, normalize: bool, n_jobs: int | None,
     if not np.isfinite(position).all():
         check_vectors(X, nonzero_rows=normalize)
         raise InvalidInput("X has values too large to project; divide it by its largest absolute value.")
-    return position
