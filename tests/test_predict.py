@@ -38,3 +38,18 @@ def test_refusals():
 
 def test_conforms_to_scikit_learn(conforms):
     conforms(ramify.HAC())
+
+
+def test_columns_of_a_data_frame_are_remembered():
+    import pandas
+
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    frame = pandas.DataFrame(X, columns=["width", "height"])
+    model = ramify.HAC(n_clusters=3).fit(frame)
+    assert model.feature_names_in_.tolist() == ["width", "height"] and model.n_features_in_ == 2
+    assert np.array_equal(model.predict(frame), model.labels_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["height", "width"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert np.array_equal(model.predict(X), model.labels_)
+    assert not hasattr(model.fit(X), "feature_names_in_")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ramify.errors import InvalidInput
 from ramify.progress import Progress, ProgressLike, reporting
@@ -50,6 +50,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         for name, check in self._checks.items():
             check(name, getattr(self, name))
         self._check_cut()
+        self._check_names(X, reset=True)
         shape = getattr(X, "shape", None) or np.asarray(X).shape
         if len(shape) == 2:
             sample_weight = check_sample_weight(sample_weight, shape[0])
@@ -86,6 +87,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         [2, 0]
         """
         check_is_fitted(self, "tree_")
+        self._check_names(X, reset=False)
         own_cut = n_clusters is None and height is None
         labels = self.labels_ if own_cut else self.tree_.cut(n_clusters=n_clusters, height=height)
         return labels[self._nearest_leaf(X)]
@@ -131,6 +133,11 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
 
     def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
         raise NotImplementedError
+
+    def _check_names(self, X: Any, *, reset: bool) -> None:
+        """``feature_names_in_``: the columns of a data frame, which later ones must have too."""
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _check_cut(self) -> None:
         """Before the work, not after it."""
