@@ -13,7 +13,7 @@ import numpy as np
 from ramify.agglomerate._links import is_graph
 from ramify.features import FeatureMap
 from ramify.neighbors.graph import NeighborGraph, as_graph
-from ramify.parallel import row_blocks
+from ramify.parallel import map_blocks, row_blocks
 from ramify.similarity import Kind, get_similarity
 from ramify.validate import check_memory, is_sparse
 
@@ -182,13 +182,14 @@ class FeaturePart(Part):
     scale: float
     shift: float
     mass: np.ndarray
+    n_jobs: int | None = -1
 
     def __post_init__(self) -> None:
         self.size = len(self.z)
 
     @classmethod
-    def of(cls, features: FeatureMap, mass: np.ndarray) -> FeaturePart:
-        return cls(features.z, features.offset, features.scale, features.shift, mass)
+    def of(cls, features: FeatureMap, mass: np.ndarray, n_jobs: int | None = -1) -> FeaturePart:
+        return cls(features.z, features.offset, features.scale, features.shift, mass, n_jobs)
 
     @cached_property
     def self_weight(self) -> np.ndarray:
@@ -198,9 +199,16 @@ class FeaturePart(Part):
 
     def product(self, x: np.ndarray) -> np.ndarray:
         x = self.mass * x
-        inner = self.z @ (x.astype(np.float32) @ self.z)
+        narrow = x.astype(np.float32)
+        total = np.sum(self._by_blocks(lambda rows: narrow[rows] @ self.z[rows]), axis=0)
+        inner = np.concatenate(self._by_blocks(lambda rows: self.z[rows] @ total))
         flat = (self.shift + self.offset) * x.sum() + self.offset @ x
         return self.mass * (flat + self.scale * inner.astype(np.float64) - self.self_weight * x)
+
+    def _by_blocks(self, work: Callable[[slice], np.ndarray]) -> list[np.ndarray]:
+        """Blocks are the same for any number of threads, and so are their sums."""
+        blocks = row_blocks(self.size, _BLOCK)
+        return map_blocks(work, blocks, n_jobs=self.n_jobs if len(blocks) > 1 else 1)
 
     def before(self, order: np.ndarray) -> np.ndarray:
         mass, offset = self.mass[order], self.offset[order]
@@ -217,7 +225,7 @@ class FeaturePart(Part):
         return mass * result
 
     def take(self, rows: np.ndarray) -> Part:
-        part = FeaturePart(self.z[rows], self.offset[rows], self.scale, self.shift, self.mass[rows])
+        part = FeaturePart(self.z[rows], self.offset[rows], self.scale, self.shift, self.mass[rows], self.n_jobs)
         return part if part.size > _DENSE else part.dense()
 
     def dense(self) -> DensePart:
@@ -297,7 +305,7 @@ def find_part(
     if similarity.has_features:
         features, unit = similarity.features(X, random_state=random).in_units()
         if not is_sparse(features.rows):
-            return FeaturePart.of(features, mass), similarity.kind, lambda w: float(similarity.height(w * unit))
+            return FeaturePart.of(features, mass, n_jobs), similarity.kind, lambda w: float(similarity.height(w * unit))
     # The matrix, and once more as much for the two sides that it is cut into.
     check_memory(16 * n * n, f"metric {str(similarity)!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
     W = similarity.matrix(X, dtype=np.float64, n_jobs=n_jobs)

@@ -14,6 +14,7 @@ from ramify.divide.bisect import BisectConquer
 from ramify.divide.random_tree import path_parents
 from ramify.errors import RamifyWarning
 from ramify.neighbors.graph import as_graph
+from ramify.parallel import one_blas_thread
 from ramify.progress import Progress
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
@@ -125,7 +126,8 @@ class SatConquer(TreeEstimator):
         part, kind, to_height = find_part(X, self.metric, None, random, n_jobs=self.n_jobs)
         trees = {"O3": whole}
         if n > 2:
-            first = max_2sat(part, 1.0 if kind == "distance" else -1.0, random, self.n_init, self.n_iter)
+            with one_blas_thread():  # the partition must not depend on the number of threads
+                first = max_2sat(part, 1.0 if kind == "distance" else -1.0, random, self.n_init, self.n_iter)
             trees["O1"] = _path(first, random)
             trees["O2"] = self._two_sides(X, first, part, to_height, random, report)
         goal = get_objective("ckmm" if kind == "distance" else "mw")
