@@ -76,7 +76,7 @@ nb::tuple bisect(const BisectParameters& parameters, int threads, nb::callable t
         Interrupt interrupt = python_interrupt();
         Team team(threads);
         Weights weights = make(team);
-        BisectSplitter<Weights> splitter(weights, parameters, interrupt);
+        BisectSplitter<Weights> splitter(weights, parameters, threads, interrupt);
         inside = splitter.inside();
         const Growth growth{std::max(parameters.leaf_size, small_part(weights.size(), weights.row_cost()))};
         tree = Grower<BisectSplitter<Weights>>(splitter, weights.size(), growth, team, interrupt, std::ref(report))

@@ -51,9 +51,9 @@ public:
         double earned = 0;            // sum over the nodes made of points times weight across
     };
 
-    BisectSplitter(Weights& weights, const BisectParameters& parameters, Interrupt& interrupt)
+    BisectSplitter(Weights& weights, const BisectParameters& parameters, int threads, Interrupt& interrupt)
         : weights_(weights), parameters_(parameters), interrupt_(interrupt) {
-        if (parameters_.inside < 0) parameters_.inside = choose_inside();
+        if (parameters_.inside < 0) parameters_.inside = choose_inside(threads);
     }
 
     double inside() const { return parameters_.inside; }
@@ -130,7 +130,8 @@ private:
     };
 
     static constexpr double kMostUneven = 16, kToll = 0.1, kClear = 0.01;
-    static constexpr std::int64_t kPilot = 1024, kFewSamples = 256, kMinor = 16;
+    static constexpr std::int64_t kPilot = 1024, kPilots = 4, kPilotShare = 8;  // points, samples, share of all points
+    static constexpr std::int64_t kFewSamples = 256, kMinor = 16;
     static constexpr std::int64_t kTiny = 64;  // points for which there is not much to choose
 
     // Cuts that take off few points must be worth it, or a point would go through too many of them: below this number
@@ -163,24 +164,42 @@ private:
         return linked;
     }
 
-    // Tries a few on the first points, which are a sample. A graph keeps only the edges inside parts, and a matrix only
+    // Tries a few on the first points, which are samples. A graph keeps only the edges inside parts, and a matrix only
     // their blocks, so these can be split but once.
-    double choose_inside() {
+    double choose_inside(int threads) {
         constexpr double kUsual = 0.5;
-        if (!is_free() || !Weights::kInnerProduct) return kUsual;
-        const Part sample{0, std::min(weights_.size(), kPilot)};
-        std::vector<std::int64_t> leaf_above(sample.size());
-        Scratch s;
-        double chosen = kUsual, best = 0;
-        for (const double inside : {kUsual, 0.4, 0.6}) {
-            parameters_.inside = inside;
-            Nodes nodes;
-            const double value = bisect(sample, s, nodes, leaf_above.data());
-            if (inside != kUsual && value <= best) continue;
-            chosen = inside;
-            best = value + kClear * range(sample, s);
+        if constexpr (Weights::kInnerProduct) {
+            if (is_free()) {
+                double chosen = kUsual, best = 0;
+                for (const double inside : {kUsual, 0.4, 0.6}) {
+                    parameters_.inside = inside;
+                    const auto [value, range] = try_samples(threads);
+                    if (inside != kUsual && value <= best) continue;
+                    chosen = inside;
+                    best = value + kClear * range;
+                }
+                return chosen;
+            }
         }
-        return chosen;
+        return kUsual;
+    }
+
+    // The value of trees over a few samples, and what lies between random trees and the bound there.
+    std::pair<double, double> try_samples(int threads) {
+        const std::int64_t size = std::min(weights_.size(), kPilot);
+        const auto count = std::clamp<std::int64_t>(weights_.size() / (kPilotShare * kPilot), 1, kPilots);
+        std::vector<double> value(count), between(count);
+        parallel_items(count, threads, interrupt_, [&](std::int64_t i) {
+            const Part sample{i * size, (i + 1) * size};
+            std::vector<std::int64_t> leaf_above(sample.last);
+            Scratch s;
+            Nodes nodes;
+            SplitMix random = part_random(parameters_.seed, sample);
+            weights_.shuffle(sample, random);  // the last tree put the points in its order
+            value[i] = bisect(sample, s, nodes, leaf_above.data());
+            between[i] = range(sample, s);
+        });
+        return {std::accumulate(value.begin(), value.end(), 0.0), std::accumulate(between.begin(), between.end(), 0.0)};
     }
 
     void finish_tiny(const Part& part, Scratch& s, Nodes& nodes, std::int64_t* leaf_above) const {

@@ -135,6 +135,11 @@ public:
         return swaps.middle;
     }
 
+    void shuffle(const Part& part, SplitMix& random) const {
+        for (std::int64_t p = part.last - 1; p > part.first; --p)
+            rows_.swap(p, part.first + random.below(p - part.first + 1));
+    }
+
 private:
     double self(std::int64_t p) const { return shift_ + 2.0 * offset_[p] + scale_ * square_[p]; }
 

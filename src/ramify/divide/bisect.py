@@ -77,7 +77,7 @@ class BisectConquer(TreeEstimator):
         :math:`(1 + x_i)/2`, as in algorithm 1, and stays there.
     inside : "auto" or float in [0, 1]
         How good the trees inside the sides are taken to be: 0 is a random tree, 1 the bound over triples. "auto" tries
-        a few values on a sample of 1024 points, and takes 0.5 on graphs and matrices; ``tree.info["inside"]``.
+        a few values on samples of 1024 points, and takes 0.5 on graphs and matrices; ``tree.info["inside"]``.
     n_init : int
         Starts a split.
     n_iter : int
