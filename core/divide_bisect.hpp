@@ -130,7 +130,7 @@ private:
     };
 
     static constexpr double kMostUneven = 16, kToll = 0.1, kClear = 0.01;
-    static constexpr std::int64_t kPilot = 1024, kPilots = 4, kPilotShare = 8;  // points, samples, share of all points
+    static constexpr std::int64_t kPilot = 1024, kPilots = 4, kPilotShare = 2;  // points, samples, share of all points
     static constexpr std::int64_t kFewSamples = 256, kMinor = 16;
     static constexpr std::int64_t kTiny = 64;  // points for which there is not much to choose
 
