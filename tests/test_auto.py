@@ -47,6 +47,19 @@ def test_objective_is_at_least_as_good_as_every_method(objective, metric):
     assert tree == ramify.fit(X, objective=objective, budget_seconds=30)
 
 
+@pytest.mark.parametrize(
+    ("metric", "objective"),
+    [
+        (ramify.similarity.get_similarity("cosine"), "mw"),
+        (lambda A, B: np.abs(A[:, None] - B[None]).sum(axis=2), "ckmm"),
+    ],
+)
+def test_a_metric_that_is_no_name_and_no_time(metric, objective):
+    """What is left to try then must take the metric as it was given."""
+    tree = ramify.fit(X, objective=objective, metric=metric, budget_seconds=1e-6)
+    assert tree.n_leaves == len(X)
+
+
 def test_objective_of_groups_far_apart():
     """Neighbours within the groups do not link them; that is no matter to warn about where all pairs are looked at."""
     rows = np.concatenate([X, X + 1e3]).astype(np.float32)

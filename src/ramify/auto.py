@@ -213,13 +213,12 @@ def _starts(X: Any, metric: Any, budget: float, sample_weight: Any) -> list[str]
         return ["reciprocal", "bisect", "scc"] if uniform else ["reciprocal", "scc"]
     n, d = np.shape(X)
     methods = ["hac"] if _exact_fits(n, d, metric, budget / 4) else []
-    has_means = _has_means(metric)
     quick = _BISECT_WORK * n * d * np.log2(n + 1) / _FLOPS < budget / 2
-    if quick and (uniform or has_means):
+    if quick and (uniform or _takes("kmeans", metric)):
         methods.append("bisect" if uniform else "kmeans")
     if len(methods) == _SHARES:
         methods.append("scc")
-    return methods or ["random-cut" if has_means else "bisect" if uniform else "hac"]
+    return methods or ["random-cut" if _takes("random-cut", metric) else "bisect" if uniform else "hac"]
 
 
 def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
@@ -238,14 +237,20 @@ def _pick(X: Any, metric: Any, budget: float) -> tuple[str, str]:
     if seconds <= budget:
         return "scc", f"scc: average linkage with metric {str(metric)!r} needs {4 * n * n / 1e9:.1f} GB for {n} rows"
     why = f"exact average linkage of {n} rows would take about {seconds / 60:.0f} min"
-    if _search_seconds(n, d) <= budget or not _has_means(metric):
+    if _search_seconds(n, d) <= budget or not _takes("random-cut", metric):
         return "scc", f"scc: {why}"
     return "random-cut", f"random-cut: {why}, and neighbours about {_search_seconds(n, d):.0f} s"
 
 
-def _has_means(metric: Any) -> bool:
-    """Whether k-means and the random cut take the metric."""
-    return get_similarity(metric).name in ("sqeuclidean", "euclidean", "cosine")
+def _takes(method: str, metric: Any) -> bool:
+    """Whether the estimator's own check lets the metric pass."""
+    import ramify
+
+    try:
+        getattr(ramify, METHODS[method])._checks["metric"]("metric", metric)
+    except InvalidInput:
+        return False
+    return True
 
 
 def _exact_seconds(n: int, d: int) -> float:
@@ -255,10 +260,10 @@ def _exact_seconds(n: int, d: int) -> float:
 
 def _search_seconds(n: int, d: int) -> float:
     """About how long a graph of neighbours takes: all pairs for few rows, overlapping shards of √n cells for many."""
-    from ramify.neighbors.build import _EXACT_WORK
+    from ramify.neighbors.build import EXACT_WORK, pair_work
 
-    pairs = n**2 * (d + 64.0)
-    return (_PAIR_WORK * pairs if pairs <= _EXACT_WORK else _SHARD_WORK * n**1.5 * d) / _FLOPS
+    pairs = pair_work(n, d)
+    return (_PAIR_WORK * pairs if pairs <= EXACT_WORK else _SHARD_WORK * n**1.5 * d) / _FLOPS
 
 
 def _exact_fits(n: int, d: int, metric: Any, budget: float) -> bool:

@@ -52,7 +52,7 @@ def test_auto_takes_shards_for_much_work(monkeypatch):
     from ramify.neighbors import build
 
     assert ramify.neighbors(X, 5).info["method"] == "exact"
-    monkeypatch.setattr(build, "_EXACT_WORK", 1e6)
+    monkeypatch.setattr(build, "EXACT_WORK", 1e6)
     assert ramify.neighbors(X, 5).info["method"] == "shards"
     assert ramify.neighbors(X[:500], 5, metric="dot").info["method"] == "exact"
 

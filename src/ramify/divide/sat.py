@@ -126,10 +126,10 @@ class SatConquer(TreeEstimator):
         part, kind, to_height = find_part(X, self.metric, None, random, n_jobs=self.n_jobs)
         trees = {"O3": whole}
         if n > 2:
-            with one_blas_thread():  # the partition must not depend on the number of threads
+            with one_blas_thread():  # nothing must depend on the number of threads
                 first = max_2sat(part, 1.0 if kind == "distance" else -1.0, random, self.n_init, self.n_iter)
-            trees["O1"] = _path(first, random)
-            trees["O2"] = self._two_sides(X, first, part, to_height, random, report)
+                trees["O1"] = _path(first, random)
+                trees["O2"] = self._two_sides(X, first, part, to_height, random, report)
         goal = get_objective("ckmm" if kind == "distance" else "mw")
         weights = goal.weights(X, self.metric)
         values = {

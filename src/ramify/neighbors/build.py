@@ -19,7 +19,12 @@ from ramify.validate import check_choice, check_float, check_int, is_sparse
 __all__ = ["Neighborhoods", "neighbors", "query"]
 
 _METHODS = ("auto", "exact", "shards", "ann")
-_EXACT_WORK = 2e12  # n² (d + 64) up to which "auto" computes every pair: about 10 s on two cores
+EXACT_WORK = 2e12  # of `pair_work`, up to which "auto" computes every pair: about 10 s on two cores
+
+
+def pair_work(n: int, d: int) -> float:
+    """What looking at every pair of rows takes: its product, and its turn in the selection of the nearest."""
+    return n**2 * (d + 64.0)
 
 
 def neighbors(
@@ -107,7 +112,7 @@ def _choose(method: str, X: Any, similarity: Similarity) -> str:
     if method != "auto":
         return method
     n, d = X.shape
-    return "shards" if fits and n * n * (d + 64.0) > _EXACT_WORK else "exact"
+    return "shards" if fits and pair_work(n, d) > EXACT_WORK else "exact"
 
 
 def query(
