@@ -5,17 +5,14 @@ one to use is decided here, so that one wheel serves every machine. ``RAMIFY_ISA
 """
 
 import os
+from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
-from ramify import _core_base
-
-if _core_base.supports_v3() and os.environ.get("RAMIFY_ISA", "v3") == "v3":
-    try:
-        from ramify import _core_v3 as _native
-    except ImportError:  # built for sanitizers or for another processor: one level only
-        _native = _core_base
-else:
-    _native = _core_base
+_native: Any = import_module("ramify._core_base")
+if _native.supports_v3() and os.environ.get("RAMIFY_ISA", "v3") == "v3":
+    with suppress(ImportError):  # built for sanitizers or for another processor: one level only
+        _native = import_module("ramify._core_v3")
 
 ISA: str = _native.__name__.rsplit("_", 1)[-1]
 

@@ -1,0 +1,76 @@
+// What every bindings file shares: array types, returning a vector as an array, and the interrupt that asks Python.
+// Kernels live in headers that know nothing of Python; a bindings file only unpacks arrays, releases the GIL, calls.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/interrupt.hpp"
+
+namespace ramify {
+namespace nb = nanobind;
+
+// Input arrays, read-only and C-contiguous; the caller converts beforehand, so a wrong dtype is an error, not a copy.
+template <typename T>
+using In1 = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Arrays that a kernel writes into.
+template <typename T>
+using Out1 = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Arrays that a kernel returns.
+template <typename T>
+using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <typename T>
+Array1<T> to_numpy(std::vector<T> values) {
+    auto owned = std::make_unique<std::vector<T>>(std::move(values));
+    T* data = owned->data();
+    const std::size_t n = owned->size();
+    nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    owned.release();
+    return Array1<T>(data, {n}, owner);
+}
+
+// True when a signal handler raised (Ctrl-C). Safe to call with the GIL released.
+inline bool python_wants_stop() {
+    nb::gil_scoped_acquire gil;
+    return PyErr_CheckSignals() != 0;
+}
+
+inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
+
+// Each bindings file defines one of these; module.cpp calls them all.
+void bind_cpu(nb::module_& m);
+void bind_alloc(nb::module_& m);
+void bind_linkage(nb::module_& m);
+void bind_contract(nb::module_& m);
+void bind_graph(nb::module_& m);
+void bind_hac(nb::module_& m);
+void bind_hyperbolic(nb::module_& m);
+void bind_leaf_order(nb::module_& m);
+void bind_metrics(nb::module_& m);
+void bind_online(nb::module_& m);
+void bind_hac_matrix(nb::module_& m);
+void bind_live(nb::module_& m);
+void bind_divide(nb::module_& m);
+void bind_newick(nb::module_& m);
+void bind_norms(nb::module_& m);
+void bind_objectives(nb::module_& m);
+void bind_pairs(nb::module_& m);
+void bind_random_trees(nb::module_& m);
+void bind_reach(nb::module_& m);
+void bind_sparse(nb::module_& m);
+void bind_topk(nb::module_& m);
+void bind_tree(nb::module_& m);
+void bind_overlap(nb::module_& m);
+void bind_reading(nb::module_& m);
+void bind_refine(nb::module_& m);
+
+}  // namespace ramify

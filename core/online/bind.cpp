@@ -1,0 +1,279 @@
+// Bindings of the online methods. Leaves are the caller's business: it makes them, in the order in which they come.
+#include "common/bind.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <chrono>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include "online/buffer.hpp"
+#include "online/graph_tree.hpp"
+#include "online/insert.hpp"
+#include "online/levels.hpp"
+#include "online/perch.hpp"
+#include "online/recluster.hpp"
+
+namespace ramify {
+namespace {
+using live::Node;
+using live::Tree;
+using online::Steps;
+
+Steps steps(bool rotate, bool graft, bool restructure, std::int64_t cap, bool single_elimination, bool search_each) {
+    return {rotate, graft, restructure, cap, single_elimination, search_each};
+}
+
+template <typename Linkage>
+std::tuple<std::int64_t, std::int64_t, std::int64_t> insert(Tree& tree, Linkage linkage, const Steps& how,
+                                                            In1<Node> leaf, In2<Node> near) {
+    online::Inserter<Linkage> inserter(tree, std::move(linkage), how);
+    const std::size_t k = near.shape(1);
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+        const Node* row = near.data() + i * k;
+        inserter.insert(leaf.data()[i], {row, static_cast<std::size_t>(std::find(row, row + k, live::kNone) - row)});
+    }
+    return {inserter.counts.rotations, inserter.counts.grafts, inserter.counts.swaps};
+}
+
+// Signals are left for Python to see after the batch: a batch that stops halfway would leave leaves that hang nowhere.
+auto insert_average(Tree& tree, double scale, bool rotate, bool graft, bool restructure, std::int64_t cap, bool single,
+                    bool each, In1<Node> leaf, In2<Node> near) {
+    nb::gil_scoped_release release;
+    return insert(tree, online::AverageLinkage{scale}, steps(rotate, graft, restructure, cap, single, each), leaf,
+                  near);
+}
+auto insert_centroid(Tree& tree, bool rotate, bool graft, bool restructure, std::int64_t cap, bool single, bool each,
+                     In1<Node> leaf, In2<Node> near) {
+    nb::gil_scoped_release release;
+    return insert(tree, online::CentroidCosine{}, steps(rotate, graft, restructure, cap, single, each), leaf, near);
+}
+
+std::vector<Node> leaves_below(const Tree& tree, Node v) {
+    std::vector<Node> out;
+    for (Node u = tree.first_below(v);; u = tree.next_up(u)) {
+        if (tree.is_leaf(u)) out.push_back(u);
+        if (u == v) return out;
+    }
+}
+online::GivenLinkage given(const nb::callable& function) {
+    return {[&function](const Tree& tree, Node a, Node b) {
+        return nb::cast<double>(function(to_numpy(leaves_below(tree, a)), to_numpy(leaves_below(tree, b))));
+    }};
+}
+auto insert_given(Tree& tree, nb::callable function, bool rotate, bool graft, bool restructure, std::int64_t cap,
+                  bool single, bool each, In1<Node> leaf, In2<Node> near) {
+    return insert(tree, given(function), steps(rotate, graft, restructure, cap, single, each), leaf, near);
+}
+
+// Every leaf goes beside the most similar of its row of `near`.
+auto insert_perch(Tree& tree, double scale, bool balance, In1<Node> leaf, In2<Node> near) {
+    nb::gil_scoped_release release;
+    online::Percher<online::AverageLinkage> percher(tree, online::AverageLinkage{scale}, balance);
+    const std::size_t k = near.shape(1);
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+        const Node *row = near.data() + i * k, x = leaf.data()[i];
+        const auto count = static_cast<std::size_t>(std::find(row, row + k, live::kNone) - row);
+        percher.insert(x, percher.nearest(x, {row, count}));
+    }
+    return std::make_tuple(percher.maskings, percher.balancings);
+}
+
+// Every leaf goes beside the first of its row of `near`, and all above it is put together again.
+void insert_recluster(Tree& tree, double scale, In1<Node> leaf, In2<Node> near) {
+    nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+        const Node x = leaf.data()[i], at = near.data()[i * near.shape(1)];
+        if (x != tree.root) online::recluster(tree, online::AverageLinkage{scale}, x, at);
+    }
+}
+
+template <typename Linkage>
+Array1<double> between_children(const Tree& tree, const Linkage& linkage, In1<Node> nodes) {
+    std::vector<double> out(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const Node v = nodes.data()[i];
+        out[i] = linkage(tree, tree.left[v], tree.right[v]);
+    }
+    return to_numpy(std::move(out));
+}
+
+// A leaf for each row; they hang nowhere until they are inserted.
+Array1<Node> make_leaves(Tree& tree, In2<double> rows, In1<double> weight) {
+    if (rows.shape(1) != tree.width()) throw nb::value_error("the rows have another length than the sums");
+    std::vector<Node> out(rows.shape(0));
+    for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = tree.make_leaf(weight.data()[i], rows.data() + i * tree.width());
+    return to_numpy(std::move(out));
+}
+void remove_leaves(Tree& tree, In1<Node> leaf) {
+    nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < leaf.size(); ++i) tree.remove(leaf.data()[i]);
+}
+Array1<Node> members(const Tree& tree, Node v) {
+    if (!tree.is_alive(v)) throw nb::value_error("no such node");
+    return to_numpy(leaves_below(tree, v));
+}
+
+// Runs f(leaf, near, weight) for every row of neighbours, which ends where -1 stands.
+template <typename F>
+void each_row(In1<Node> leaf, In2<Node> near, In2<float> weight, F&& f) {
+    const std::size_t k = near.shape(1);
+    for (std::size_t i = 0; i < leaf.size(); ++i) {
+        const Node* row = near.data() + i * k;
+        const auto count = static_cast<std::size_t>(std::find(row, row + k, live::kNone) - row);
+        f(leaf.data()[i], std::span(row, count), std::span(weight.data() + i * k, count));
+    }
+}
+
+// Leaves and weights of all nearest neighbours of these leaves, one row each.
+template <typename Lists>
+auto directed(const Lists& lists, In1<Node> leaf) {
+    std::vector<Node> from, to;
+    std::vector<float> weight;
+    for (std::size_t i = 0; i < leaf.size(); ++i)
+        for (const auto& e : lists[leaf.data()[i]])
+            if (e.mine) {
+                from.push_back(leaf.data()[i]);
+                to.push_back(e.to);
+                weight.push_back(e.weight);
+            }
+    return nb::make_tuple(to_numpy(std::move(from)), to_numpy(std::move(to)), to_numpy(std::move(weight)));
+}
+
+// Removes leaves; returns those that have fewer than `least` nearest left.
+template <typename Graph>
+Array1<Node> remove_from(Graph& g, const Tree& tree, In1<Node> leaf, int least) {
+    std::vector<Node> short_of;
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < leaf.size(); ++i) {
+            for (const auto& e : g.lists()[leaf.data()[i]]) short_of.push_back(e.to);
+            g.remove(leaf.data()[i]);
+        }
+        std::sort(short_of.begin(), short_of.end());
+        short_of.erase(std::unique(short_of.begin(), short_of.end()), short_of.end());
+        std::erase_if(short_of,
+                      [&](Node v) { return !tree.is_alive(v) || !tree.is_leaf(v) || g.lists().own(v) >= least; });
+    }
+    return to_numpy(std::move(short_of));
+}
+
+// One of the methods that take a leaf and its nearest leaves, for many leaves.
+template <class G, auto method>
+void of_lists(G& g, In1<Node> leaf, In2<Node> near, In2<float> weight) {
+    nb::gil_scoped_release release;
+    each_row(leaf, near, weight, [&](Node v, auto n, auto w) { (g.*method)(v, n, w); });
+}
+
+void bind_graph_tree(nb::module_& m) {
+    using G = online::GraphTree;
+    nb::class_<G>(m, "OnlineGraph")
+        .def(nb::init<Tree&, int, int, int, Node>(), nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("neighbors"),
+             nb::arg("rank"), nb::arg("tries"), nb::arg("largest"))
+        .def("load", &of_lists<G, &G::load>)
+        .def("insert", &of_lists<G, &G::insert>)
+        .def("mend", &of_lists<G, &G::mend>)
+        .def("remove", &remove_from<G>)
+        .def("settle",
+             [](G& g, double seconds) {
+                 nb::gil_scoped_release release;
+                 Interrupt interrupt = python_interrupt();
+                 const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+                 g.settle([&] {
+                     interrupt();
+                     return std::chrono::steady_clock::now() >= end;
+                 });
+             })
+        .def("refresh", nb::overload_cast<double>(&G::refresh), nb::call_guard<nb::gil_scoped_release>())
+        .def("ranked_distances",
+             [](G& g, In1<Node> leaf) {
+                 std::vector<double> out(leaf.size());
+                 for (std::size_t i = 0; i < out.size(); ++i) out[i] = g.raw_scale(leaf.data()[i]);
+                 return to_numpy(std::move(out));
+             })
+        .def("scales", [](G& g) { return to_numpy(std::vector(g.scales())); })
+        .def("tried", [](const G& g) { return to_numpy(std::vector(g.tried())); })
+        .def("awake", [](const G& g) { return to_numpy(g.awake()); })
+        .def("restore",
+             [](G& g, double least, In1<double> scales, In1<double> tried, In1<Node> awake) {
+                 g.restore(least, {scales.data(), scales.size()}, {tried.data(), tried.size()},
+                           {awake.data(), awake.size()});
+             })
+        .def("wake_all", &G::wake_all)
+        .def("cost", &G::cost)
+        .def_prop_ro("waiting", &G::waiting)
+        .def_prop_ro("moves", [](const G& g) { return g.moves; })
+        .def("neighbors", [](const G& g, In1<Node> leaf) { return directed(g.lists(), leaf); });
+}
+
+void bind_levels(nb::module_& m) {
+    using L = online::LevelTree;
+    nb::class_<L>(m, "OnlineLevels")
+        .def(
+            "__init__",
+            [](L* self, Tree& tree, int neighbors, In1<double> thresholds) {
+                new (self) L(tree, neighbors, {thresholds.data(), thresholds.data() + thresholds.size()});
+            },
+            nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("neighbors"), nb::arg("thresholds"))
+        .def("load", &of_lists<L, &L::load>)
+        .def("insert", &of_lists<L, &L::insert>)
+        .def("mend", &of_lists<L, &L::mend>)
+        .def("remove", &remove_from<L>)
+        .def("update", &L::update, nb::call_guard<nb::gil_scoped_release>())
+        .def("neighbors", [](const L& g, In1<Node> leaf) { return directed(g.lists(), leaf); })
+        .def_prop_ro("decisions", [](const L& g) { return g.decisions; })
+        .def("levels", [](const L& g) { return to_numpy(std::vector(g.level)); })
+        .def("best", [](const L& g) { return to_numpy(std::vector(g.best)); })
+        .def("restore", [](L& g, In1<std::int32_t> level, In1<Node> best) {
+            g.restore({level.data(), level.size()}, {best.data(), best.size()});
+        });
+}
+}  // namespace
+
+void bind_online(nb::module_& m) {
+    bind_graph_tree(m);
+    bind_levels(m);
+    m.def("online_perch", &insert_perch);
+    m.def("online_recluster", &insert_recluster);
+    using B = online::Buffer<online::AverageLinkage>;
+    nb::class_<B>(m, "OnlineBuffer")
+        .def(
+            "__init__",
+            [](B* self, Tree& tree, double scale, std::size_t room) {
+                new (self) B(tree, online::AverageLinkage{scale}, room);
+            },
+            nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("scale"), nb::arg("room"))
+        .def("insert", [](B& buffer, In1<Node> leaf) {
+            nb::gil_scoped_release release;
+            for (std::size_t i = 0; i < leaf.size(); ++i) buffer.insert(leaf.data()[i]);
+        });
+    m.def("online_agglomerate", [](Tree& tree, double scale, In1<Node> leaf) {
+        nb::gil_scoped_release release;
+        tree.root = online::agglomerate(tree, online::AverageLinkage{scale}, {leaf.data(), leaf.data() + leaf.size()});
+    });
+    m.def("online_clusters", [](const Tree& tree) { return to_numpy(B::clusters(tree)); });
+    m.def("online_build", [](Tree& tree, In1<std::int64_t> parent, In1<double> weight) {
+        tree.build({parent.data(), parent.size()}, {weight.data(), weight.size()});
+    });
+    m.def("online_replace_top", [](Tree& tree, In1<Node> bottom, In1<std::int64_t> parent) {
+        tree.replace_top({bottom.data(), bottom.size()}, {parent.data(), parent.size()});
+    });
+    m.def("online_average", &insert_average);
+    m.def("online_centroid", &insert_centroid);
+    m.def("online_given", &insert_given);
+    m.def("online_make_leaves", &make_leaves);
+    m.def("online_remove_leaves", &remove_leaves);
+    m.def("online_members", &members);
+    m.def("online_heights_average", [](const Tree& tree, double scale, In1<Node> nodes) {
+        return between_children(tree, online::AverageLinkage{scale}, nodes);
+    });
+    m.def("online_heights_centroid",
+          [](const Tree& tree, In1<Node> nodes) { return between_children(tree, online::CentroidCosine{}, nodes); });
+    m.def("online_heights_given", [](const Tree& tree, nb::callable function, In1<Node> nodes) {
+        return between_children(tree, given(function), nodes);
+    });
+}
+
+}  // namespace ramify

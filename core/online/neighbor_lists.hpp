@@ -1,0 +1,89 @@
+// Nearest neighbours of leaves that come and go: everyone's list of nearest, and who has whom in theirs.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "live/tree.hpp"
+
+namespace ramify::online {
+
+using live::kNone;
+using live::Node;
+
+struct Edge {
+    Node to;
+    float weight;
+    bool mine, theirs;  // whether the owner counts `to` among its nearest, and the other way round
+};
+
+class NeighborLists {
+public:
+    explicit NeighborLists(int neighbors) : k_(neighbors) {}
+
+    void grow(std::size_t nodes) {
+        if (edges_.size() < nodes) edges_.resize(std::max(nodes, 2 * edges_.size()));
+    }
+    const std::vector<Edge>& operator[](Node leaf) const { return edges_[leaf]; }
+    int neighbors() const { return k_; }
+    int own(Node leaf) const {
+        int count = 0;
+        for (const Edge& e : edges_[leaf]) count += e.mine;
+        return count;
+    }
+    Edge* find(Node leaf, Node to) {
+        for (Edge& e : edges_[leaf])
+            if (e.to == to) return &e;
+        return nullptr;
+    }
+    // `to` is among the nearest of `leaf` from now on.
+    void add(Node leaf, Node to, float weight) {
+        if (Edge* e = find(leaf, to)) {
+            e->mine = true;
+            find(to, leaf)->theirs = true;
+        } else {
+            edges_[leaf].push_back({to, weight, true, false});
+            edges_[to].push_back({leaf, weight, false, true});
+        }
+    }
+    // Whether a leaf this near would be among the nearest of `u`; `far` is then the one that has to go, or kNone.
+    bool is_near(Node u, float weight, Node& far) const {
+        int count = 0;
+        const Edge* last = nullptr;
+        for (const Edge& e : edges_[u])
+            if (e.mine) {
+                ++count;
+                if (last == nullptr || e.weight < last->weight) last = &e;
+            }
+        far = kNone;
+        if (count < k_) return true;
+        if (weight <= last->weight) return false;
+        far = last->to;
+        return true;
+    }
+    // `far` is no longer among the nearest of `u`.
+    void drop(Node u, Node far) {
+        Edge* e = find(u, far);
+        e->mine = false;
+        find(far, u)->theirs = false;
+        if (e->theirs) return;
+        erase(u, far);
+        erase(far, u);
+    }
+    // Nobody has `x` as a neighbour any more.
+    void forget(Node x) {
+        for (const Edge& e : edges_[x]) erase(e.to, x);
+        edges_[x].clear();
+    }
+
+private:
+    void erase(Node owner, Node to) {
+        *find(owner, to) = edges_[owner].back();
+        edges_[owner].pop_back();
+    }
+
+    int k_;
+    std::vector<std::vector<Edge>> edges_;  // of a leaf
+};
+
+}  // namespace ramify::online

@@ -1,0 +1,128 @@
+// Points that arrive one at a time, as in PERCH: beside their nearest neighbour; then a node that is surely closer to
+// its aunt than to its sibling changes the two (masking), and so does one where that makes the tree more balanced and
+// masks nobody (balance).
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "live/tree.hpp"
+#include "online/linkage.hpp"
+
+namespace ramify::online {
+
+// The tree is binary. `Linkage` of two leaves is their similarity.
+template <typename Linkage>
+class Percher {
+public:
+    Percher(live::Tree& tree, Linkage linkage, bool balance) : tree_(tree), linkage_(linkage), balance_(balance) {}
+
+    std::int64_t maskings = 0, balancings = 0;
+
+    // Puts leaf `x`, which hangs nowhere, beside `at`, or beside the root where that is none.
+    void insert(Node x, Node at) {
+        if (tree_.root == x) return;
+        if (at == kNone) at = tree_.root;
+        tree_.join(at, x);
+        unmask(at);
+        if (balance_) level(tree_.sibling(x));
+    }
+
+    // The most similar of `near` to `x`.
+    Node nearest(Node x, std::span<const Node> near) const {
+        Node best = kNone;
+        double most = -std::numeric_limits<double>::infinity();
+        for (const Node leaf : near) {
+            const double f = linkage_(tree_, leaf, x);
+            if (best == kNone || f > most) best = leaf, most = f;
+        }
+        return best;
+    }
+
+private:
+    static constexpr std::size_t kMost = 16;  // leaves of a node that are looked at
+
+    void unmask(Node v) {
+        while (v != tree_.root) {
+            const Node p = tree_.parent[v];
+            if (p != tree_.root && is_masked(v)) {
+                rotate(v);
+                ++maskings;
+            } else if (!tree_.is_leaf(v)) {
+                return;
+            }
+            v = tree_.parent[v];
+        }
+    }
+
+    void level(Node v) {
+        while (v != tree_.root && tree_.parent[v] != tree_.root) {
+            Node small = v, large = tree_.sibling(v);
+            if (tree_.size[large] < tree_.size[small]) std::swap(small, large);
+            for (const Node u : {small, large})
+                if (balances(u) && !would_mask(u)) {
+                    rotate(u);
+                    ++balancings;
+                    v = u;
+                    break;
+                }
+            v = tree_.parent[v];
+        }
+    }
+
+    Node aunt(Node v) const { return tree_.sibling(tree_.parent[v]); }
+    // The sibling and the aunt of `v` change places.
+    void rotate(Node v) { tree_.swap(tree_.sibling(v), aunt(v)); }
+
+    // Whether all of the aunt is closer to `v` than anything of the sibling.
+    bool is_masked(Node v) {
+        leaves(v, mine_);
+        leaves(tree_.sibling(v), theirs_);
+        const double nearest = extreme(mine_, theirs_, std::numeric_limits<double>::infinity(), true);
+        leaves(aunt(v), theirs_);
+        return extreme(mine_, theirs_, nearest, false) > nearest;
+    }
+    // Whether all of the sibling is closer to `v` than anything of the aunt.
+    bool would_mask(Node v) {
+        leaves(v, mine_);
+        leaves(aunt(v), theirs_);
+        const double nearest = extreme(mine_, theirs_, std::numeric_limits<double>::infinity(), true);
+        leaves(tree_.sibling(v), theirs_);
+        return extreme(mine_, theirs_, nearest, false) > nearest;
+    }
+    bool balances(Node v) const {
+        const double now = tree_.size[tree_.parent[v]] - tree_.size[aunt(v)];
+        return std::abs(now - 2.0 * tree_.size[v]) < std::abs(now);
+    }
+
+    // The largest (or the least) similarity of a pair; the search ends when it goes beyond `enough`.
+    double extreme(const std::vector<Node>& a, const std::vector<Node>& b, double enough, bool largest) const {
+        const double sign = largest ? 1.0 : -1.0;
+        double best = -std::numeric_limits<double>::infinity();
+        for (const Node x : a)
+            for (const Node y : b) {
+                best = std::max(best, sign * linkage_(tree_, x, y));
+                if (best >= sign * enough) return sign * best;
+            }
+        return sign * best;
+    }
+
+    void leaves(Node v, std::vector<Node>& out) const {
+        out.clear();
+        for (Node u = tree_.first_below(v);; u = tree_.next_up(u)) {
+            if (tree_.is_leaf(u)) out.push_back(u);
+            if (u == v || out.size() >= kMost) return;
+        }
+    }
+
+    live::Tree& tree_;
+    Linkage linkage_;
+    bool balance_;
+    std::vector<Node> mine_, theirs_;
+};
+
+}  // namespace ramify::online

@@ -1,0 +1,325 @@
+// Similarities between the clusters of a cover, and what becomes of them when clusters are united.
+//
+// Rows are sorted by cluster, and the two directions of a link have the same value to the last bit: only the upper half
+// is computed, and mirrored. So the order of all links is one, whoever looks at it, and nearest neighbours form a
+// forest.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "common/gather.hpp"
+#include "common/interrupt.hpp"
+#include "common/team.hpp"
+#include "overlap/cover.hpp"
+
+namespace ramify {
+
+// Elements that nobody asked a value for get none: a vector of some gigabytes is touched first by the threads that fill
+// it, not by the one that made it.
+template <typename T>
+struct Unset : std::allocator<T> {
+    template <typename U>
+    struct rebind {
+        using other = Unset<U>;
+    };
+    template <typename U>
+    void construct(U* at) {
+        ::new (static_cast<void*>(at)) U;
+    }
+    template <typename U, typename... Args>
+    void construct(U* at, Args&&... args) {
+        ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+    }
+};
+
+struct Links {
+    std::vector<std::int64_t> start;
+    std::vector<std::int32_t, Unset<std::int32_t>> end;
+    std::vector<double, Unset<double>> value;
+};
+
+// What new clusters are made of: one or two clusters of the cover before, with their shares in the new one.
+struct Unions {
+    struct Parts {
+        std::int32_t first, second;  // second = -1: only one
+        double share;                // of the first
+    };
+    struct Into {
+        std::int32_t cluster;
+        double share;  // of the old cluster in this one
+    };
+    std::vector<Parts> parts;
+    std::vector<std::int64_t> start;  // of each old cluster's new ones
+    std::vector<Into> into;
+
+    std::size_t count() const { return parts.size(); }
+
+    void index(std::size_t n_old) {
+        start.assign(n_old + 1, 0);
+        const auto each = [&](auto visit) {
+            for (std::size_t p = 0; p < parts.size(); ++p) {
+                visit(static_cast<std::size_t>(parts[p].first), p, parts[p].share);
+                if (parts[p].second >= 0) visit(static_cast<std::size_t>(parts[p].second), p, 1.0 - parts[p].share);
+            }
+        };
+        each([&](std::size_t old, std::size_t, double) { ++start[old + 1]; });
+        for (std::size_t c = 0; c < n_old; ++c) start[c + 1] += start[c];
+        into.resize(static_cast<std::size_t>(start[n_old]));
+        std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+        each([&](std::size_t old, std::size_t p, double share) {
+            into[static_cast<std::size_t>(next[old]++)] = {static_cast<std::int32_t>(p), share};
+        });
+    }
+};
+
+namespace link_rows {
+
+constexpr std::int64_t kBlock = 256;
+
+// Sums that are equal but for the order of their terms become equal, so that ties are ties.
+inline double rounded(double value) {
+    constexpr std::uint64_t kDropped = 12;  // of the 52 bits of a fraction
+    const std::uint64_t bits = std::bit_cast<std::uint64_t>(value) + (std::uint64_t{1} << (kDropped - 1));
+    return std::bit_cast<double>(bits >> kDropped << kDropped);
+}
+
+struct Entry {
+    std::int32_t end;
+    double value;
+};
+
+// The upper halves of the rows of one block, each sorted by end.
+struct Block {
+    std::vector<std::int32_t> length, end;
+    std::vector<double> value;
+
+    void append(const Gather<double>& gather, const auto& value_of, std::vector<Entry>& row) {
+        row.clear();
+        for (std::size_t i = 0; i < gather.keys.size(); ++i)
+            row.push_back({gather.keys[i], rounded(value_of(gather.keys[i], gather.values[i]))});
+        std::sort(row.begin(), row.end(), [](const Entry& x, const Entry& y) { return x.end < y.end; });
+        for (const Entry& entry : row) {
+            end.push_back(entry.end);
+            value.push_back(entry.value);
+        }
+        length.push_back(static_cast<std::int32_t>(row.size()));
+    }
+};
+
+// All rows from their upper halves.
+inline Links mirrored(const std::vector<Block>& blocks, std::size_t n, int threads, Interrupt& interrupt) {
+    Links links;
+    links.start.assign(n + 1, 0);
+    const auto each = [&](std::int64_t first_block, std::int64_t last_block, auto visit) {
+        for (auto b = first_block; b < last_block; ++b) {
+            const Block& block = blocks[static_cast<std::size_t>(b)];
+            auto row = static_cast<std::size_t>(b * kBlock);
+            std::size_t from = 0;
+            for (const std::int32_t length : block.length) {
+                visit(row++, block.end.data() + from, block.value.data() + from, static_cast<std::size_t>(length));
+                from += static_cast<std::size_t>(length);
+            }
+        }
+    };
+    const auto n_blocks = static_cast<std::int64_t>(blocks.size());
+    each(0, n_blocks, [&](std::size_t row, const std::int32_t* end, const double*, std::size_t length) {
+        links.start[row + 1] += static_cast<std::int64_t>(length);
+        for (std::size_t i = 0; i < length; ++i) ++links.start[static_cast<std::size_t>(end[i]) + 1];
+    });
+    for (std::size_t row = 0; row < n; ++row) links.start[row + 1] += links.start[row];
+    interrupt();
+    links.end.resize(static_cast<std::size_t>(links.start[n]));
+    links.value.resize(links.end.size());
+    std::vector<std::int64_t> next(links.start.begin(), links.start.end() - 1);
+    // Each thread writes the rows of one range: the lower halves in order of their ends, then the upper ones.
+    const std::int64_t ranges = std::min<std::int64_t>(std::min(threads, 8), n_blocks);
+    parallel_items(ranges, threads, interrupt, [&](std::int64_t range) {
+        const auto low = static_cast<std::int32_t>(kBlock * (n_blocks * range / ranges));
+        const auto high = static_cast<std::int32_t>(kBlock * (n_blocks * (range + 1) / ranges));
+        const auto put = [&](std::int64_t at, std::int32_t end, double value) {
+            links.end[static_cast<std::size_t>(at)] = end;
+            links.value[static_cast<std::size_t>(at)] = value;
+        };
+        each(0, n_blocks * (range + 1) / ranges,
+             [&](std::size_t row, const std::int32_t* end, const double* value, std::size_t length) {
+                 for (std::size_t i = 0; i < length; ++i)
+                     if (end[i] >= low && end[i] < high)
+                         put(next[static_cast<std::size_t>(end[i])]++, static_cast<std::int32_t>(row), value[i]);
+             });
+        each(n_blocks * range / ranges, n_blocks * (range + 1) / ranges,
+             [&](std::size_t row, const std::int32_t* end, const double* value, std::size_t length) {
+                 for (std::size_t i = 0; i < length; ++i) put(next[row]++, end[i], value[i]);
+             });
+    });
+    return links;
+}
+
+// Rows computed block by block: row(p, gather) adds what falls on clusters above p. `used` is freed once all are read.
+template <typename Row, typename ValueOf>
+Links all_rows(std::size_t n, Links* used, int threads, Interrupt& interrupt, Row row, ValueOf value_of) {
+    std::vector<Block> blocks((n + kBlock - 1) / kBlock);
+    Lent<Gather<double>> gathers;
+    parallel_items(static_cast<std::int64_t>(blocks.size()), threads, interrupt, [&](std::int64_t b) {
+        gathers.with([&](Gather<double>& gather) {
+            Block& block = blocks[static_cast<std::size_t>(b)];
+            std::vector<Entry> sorted;
+            const std::size_t last = std::min(n, static_cast<std::size_t>((b + 1) * kBlock));
+            for (auto p = static_cast<std::size_t>(b * kBlock); p < last; ++p) {
+                row(p, gather);
+                gather.finish();
+                block.append(gather, [&](std::int32_t q, double v) { return value_of(p, q, v); }, sorted);
+            }
+            block.end.shrink_to_fit();
+            block.value.shrink_to_fit();
+        });
+    });
+    if (used != nullptr) *used = {};
+    return mirrored(blocks, n, threads, interrupt);
+}
+
+}  // namespace link_rows
+
+// The links of new clusters by the update rule: of single linkage (the largest link of their parts, where a shared part
+// links its holders by what is inside it), or of average linkage (the mean of the parts' links by their shares, where a
+// shared part adds nothing). `inner` is that of the old clusters, whose links are used up.
+inline Links united(Links& old, const Unions& unions, const std::vector<double>& inner, bool single, int threads,
+                    Interrupt& interrupt) {
+    const auto n = static_cast<std::int64_t>(unions.count());
+    using link_rows::Entry;
+    // What part c brings to a union in which it has a share, by old cluster.
+    const auto each = [&](std::int32_t c, double share, auto visit) {
+        const auto part = static_cast<std::size_t>(c);
+        if (single && inner[part] > 0.0) visit(Entry{c, inner[part]});
+        for (auto e = static_cast<std::size_t>(old.start[part]); e < static_cast<std::size_t>(old.start[part + 1]); ++e)
+            visit(Entry{old.end[e], single ? old.value[e] : share * old.value[e]});
+    };
+    // Both parts have many old neighbours in common: these are put together before the new ones are looked up.
+    const auto brought = [&](const Unions::Parts& parts, std::vector<Entry>& all) {
+        all.clear();
+        const auto by_end = [](const Entry& x, const Entry& y) { return x.end < y.end; };
+        for (const std::int32_t c : {parts.first, parts.second}) {
+            if (c < 0) continue;
+            const auto middle = static_cast<std::ptrdiff_t>(all.size());
+            each(c, c == parts.first ? parts.share : 1.0 - parts.share, [&](const Entry& e) { all.push_back(e); });
+            // A part's own link to itself stands before the others.
+            if (single && static_cast<std::ptrdiff_t>(all.size()) > middle &&
+                all[static_cast<std::size_t>(middle)].end == c)
+                std::rotate(all.begin() + middle, all.begin() + middle + 1,
+                            std::upper_bound(all.begin() + middle + 1, all.end(), Entry{c, 0.0}, by_end));
+            std::inplace_merge(all.begin(), all.begin() + middle, all.end(), by_end);
+        }
+        std::size_t kept = 0;
+        for (const Entry& e : all) {
+            if (kept == 0 || all[kept - 1].end != e.end)
+                all[kept++] = e;
+            else if (single)
+                all[kept - 1].value = std::max(all[kept - 1].value, e.value);
+            else
+                all[kept - 1].value += e.value;
+        }
+        all.resize(kept);
+    };
+    Lent<std::vector<Entry>> lent;
+    const auto row = [&](std::size_t p, Gather<double>& gather) {
+        lent.with([&](std::vector<Entry>& all) {
+            brought(unions.parts[p], all);
+            // Neighbours are anywhere in memory: their places are asked for well before they are read.
+            constexpr std::size_t kAhead = 16;
+            std::int64_t upper = 0;
+            for (std::size_t i = 0; i < all.size(); ++i) {
+                if (i + kAhead < all.size())
+                    __builtin_prefetch(unions.start.data() + static_cast<std::size_t>(all[i + kAhead].end));
+                const std::int64_t* start = unions.start.data() + static_cast<std::size_t>(all[i].end);
+                __builtin_prefetch(unions.into.data() + start[0]);
+                upper += start[1] - start[0];
+            }
+            gather.start(upper, n);
+            for (const Entry& e : all)
+                for (auto i = static_cast<std::size_t>(unions.start[static_cast<std::size_t>(e.end)]);
+                     i < static_cast<std::size_t>(unions.start[static_cast<std::size_t>(e.end) + 1]); ++i) {
+                    const auto [q, share] = unions.into[i];
+                    if (q <= static_cast<std::int32_t>(p)) continue;
+                    if (single)
+                        gather.add(q, e.value, [](double& a, double b) { a = std::max(a, b); });
+                    else
+                        gather.add(q, e.value * share, [](double& a, double b) { a += b; });
+                }
+        });
+    };
+    return link_rows::all_rows(unions.count(), &old, threads, interrupt, row,
+                               [](std::size_t, std::int32_t, double value) { return value; });
+}
+
+// The links of new clusters, at most: each is counted once for every pair of parts that has one.
+inline std::int64_t most_links(const Links& old, const Unions& unions) {
+    const std::size_t n_old = old.start.size() - 1;
+    std::vector<std::int64_t> reach(n_old, 0);
+    for (std::size_t c = 0; c < n_old; ++c)
+        for (auto e = static_cast<std::size_t>(old.start[c]); e < static_cast<std::size_t>(old.start[c + 1]); ++e) {
+            const auto end = static_cast<std::size_t>(old.end[e]);
+            reach[c] += unions.start[end + 1] - unions.start[end];
+        }
+    std::int64_t total = 0;
+    const auto n_new = static_cast<std::int64_t>(unions.count());
+    for (const Unions::Parts& parts : unions.parts) {
+        std::int64_t mine = reach[static_cast<std::size_t>(parts.first)];
+        if (parts.second >= 0) mine += reach[static_cast<std::size_t>(parts.second)];
+        total += std::min(mine, n_new);
+    }
+    return total;
+}
+
+// The links of clusters from those of their points: the sum over all pairs, divided by their number.
+inline Links recomputed(const Links& points, const Cover& cover, int threads, Interrupt& interrupt) {
+    const std::size_t n_points = points.start.size() - 1;
+    std::vector<std::int64_t> start(n_points + 1, 0);
+    for (const std::int32_t i : cover.member) ++start[static_cast<std::size_t>(i) + 1];
+    for (std::size_t i = 0; i < n_points; ++i) start[i + 1] += start[i];
+    std::vector<std::int32_t> holder(cover.member.size());
+    std::vector<std::int64_t> next(start.begin(), start.end() - 1);
+    for (std::size_t c = 0; c < cover.count(); ++c)
+        for (auto at = cover.start[c]; at < cover.start[c + 1]; ++at)
+            holder[static_cast<std::size_t>(
+                next[static_cast<std::size_t>(cover.member[static_cast<std::size_t>(at)])]++)] =
+                static_cast<std::int32_t>(c);
+    Lent<Gather<double>> reaches;
+    const auto row = [&](std::size_t p, Gather<double>& gather) {
+        reaches.with([&](Gather<double>& reach) {
+            std::int64_t upper = 0;
+            const auto members = [&](auto visit) {
+                for (auto at = cover.start[p]; at < cover.start[p + 1]; ++at)
+                    visit(static_cast<std::size_t>(cover.member[static_cast<std::size_t>(at)]));
+            };
+            members([&](std::size_t i) { upper += points.start[i + 1] - points.start[i]; });
+            reach.start(upper, static_cast<std::int64_t>(n_points));
+            members([&](std::size_t i) {
+                for (auto e = static_cast<std::size_t>(points.start[i]);
+                     e < static_cast<std::size_t>(points.start[i + 1]); ++e)
+                    reach.add(points.end[e], points.value[e], [](double& a, double b) { a += b; });
+            });
+            reach.finish();
+            upper = 0;
+            for (const std::int32_t i : reach.keys)
+                upper += start[static_cast<std::size_t>(i) + 1] - start[static_cast<std::size_t>(i)];
+            gather.start(upper, static_cast<std::int64_t>(cover.count()));
+            for (std::size_t k = 0; k < reach.keys.size(); ++k) {
+                const auto i = static_cast<std::size_t>(reach.keys[k]);
+                for (auto at = static_cast<std::size_t>(start[i]); at < static_cast<std::size_t>(start[i + 1]); ++at)
+                    if (holder[at] > static_cast<std::int32_t>(p))
+                        gather.add(holder[at], reach.values[k], [](double& a, double b) { a += b; });
+            }
+        });
+    };
+    return link_rows::all_rows(
+        cover.count(), nullptr, threads, interrupt, row, [&](std::size_t p, std::int32_t q, double sum) {
+            return sum /
+                   (static_cast<double>(cover.size(p)) * static_cast<double>(cover.size(static_cast<std::size_t>(q))));
+        });
+}
+
+}  // namespace ramify

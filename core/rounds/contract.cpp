@@ -1,0 +1,151 @@
+// Bindings of the contraction of similarity graphs.
+#include "rounds/contract.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <type_traits>
+
+#include "common/bind.hpp"
+#include "graph/forest.hpp"
+#include "hac/linkage.hpp"
+
+namespace ramify {
+
+namespace {
+
+// Holds the arrays of the graph until no cluster reads them any more.
+class GraphContraction {
+public:
+    template <typename Value>
+    GraphContraction(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<Value> weight, double shift, double scale,
+                     nb::object mass, Linkage linkage, int threads)
+        : indptr_(indptr), indices_(indices), weight_(nb::cast(weight)), mass_(mass) {
+        const float* narrow = nullptr;
+        const double* wide = nullptr;
+        if constexpr (std::is_same_v<Value, float>) narrow = weight.data();
+        if constexpr (std::is_same_v<Value, double>) wide = weight.data();
+        const double* masses = mass.is_none() ? nullptr : nb::cast<In1<double>>(mass).data();
+        const SimilarityGraph graph{static_cast<std::int64_t>(indptr.shape(0)) - 1,
+                                    indptr.data(),
+                                    indices.data(),
+                                    narrow,
+                                    shift,
+                                    scale,
+                                    masses,
+                                    wide};
+        core_ = make(linkage, graph, threads);
+    }
+
+    std::int64_t round(double threshold, bool pairs, double epsilon) {
+        std::int64_t merged = 0;
+        {
+            nb::gil_scoped_release release;
+            Interrupt interrupt = python_interrupt();
+            merged = core_->round({threshold, pairs, epsilon}, interrupt);
+        }
+        if (!core_->needs_graph()) {
+            indices_ = {};
+            weight_ = nb::none();
+        }
+        return merged;
+    }
+
+    std::int64_t n_clusters() const { return core_->n_clusters(); }
+
+    // All n - 1 merges; what no round merged is joined at the similarity `floor`.
+    nb::tuple finish(double floor) {
+        core_->join(floor);
+        RoundMerges& m = core_->merges();
+        return nb::make_tuple(to_numpy(std::move(m.left)), to_numpy(std::move(m.right)),
+                              to_numpy(std::move(m.similarity)), to_numpy(std::move(m.round)));
+    }
+
+private:
+    static std::unique_ptr<Contraction> make(Linkage linkage, const SimilarityGraph& graph, int threads) {
+        switch (linkage) {
+            case Linkage::average:
+                return std::make_unique<ContractionOf<AverageLinkage>>(graph, threads);
+            case Linkage::single:
+                return std::make_unique<ContractionOf<SingleLinkage>>(graph, threads);
+            case Linkage::weighted:
+                return std::make_unique<ContractionOf<WeightedLinkage>>(graph, threads);
+            case Linkage::complete:
+                return std::make_unique<ContractionOf<CompleteLinkage>>(graph, threads);
+            default:
+                throw std::invalid_argument("graphs have average, single, weighted and complete linkage");
+        }
+    }
+
+    In1<std::int64_t> indptr_;
+    In1<std::int32_t> indices_;
+    nb::object weight_;
+    nb::object mass_;
+    std::unique_ptr<Contraction> core_;
+};
+
+nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity,
+                            In1<std::int32_t> round) {
+    RoundTree tree;
+    {
+        nb::gil_scoped_release release;
+        tree = round_tree(left.data(), right.data(), similarity.data(), round.data(), left.shape(0) + 1);
+    }
+    return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.level)),
+                          to_numpy(std::move(tree.similarity)));
+}
+
+nb::tuple merge_node_ids(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity) {
+    MergeNodes nodes = merge_nodes(left.data(), right.data(), similarity.data(), left.shape(0) + 1);
+    return nb::make_tuple(to_numpy(std::move(nodes.left)), to_numpy(std::move(nodes.right)),
+                          to_numpy(std::move(nodes.similarity)));
+}
+
+// The single-linkage merges of a symmetric graph, as names; see forest.hpp.
+template <typename Value>
+nb::tuple single_linkage(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<Value> value, double sign,
+                         double floor, int threads) {
+    RoundMerges m;
+    {
+        nb::gil_scoped_release release;
+        Interrupt interrupt = python_interrupt();
+        const std::size_t n = indptr.shape(0) - 1;
+        m = forest_merges(spanning_forest(indptr.data(), indices.data(), value.data(), n, threads, interrupt), n, sign,
+                          floor);
+    }
+    return nb::make_tuple(to_numpy(std::move(m.left)), to_numpy(std::move(m.right)), to_numpy(std::move(m.similarity)),
+                          to_numpy(std::move(m.round)));
+}
+
+}  // namespace
+
+void bind_linkage(nb::module_& m) {
+    nb::enum_<Linkage>(m, "Linkage")
+        .value("single", Linkage::single)
+        .value("complete", Linkage::complete)
+        .value("average", Linkage::average)
+        .value("weighted", Linkage::weighted)
+        .value("ward", Linkage::ward)
+        .value("centroid", Linkage::centroid)
+        .value("median", Linkage::median);
+}
+
+void bind_contract(nb::module_& m) {
+    m.def("round_tree", &round_tree_arrays, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("round"));
+    m.def("merge_nodes", &merge_node_ids, nb::arg("left"), nb::arg("right"), nb::arg("similarity"));
+    m.def("single_linkage", &single_linkage<float>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
+          nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
+    m.def("single_linkage", &single_linkage<double>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
+          nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
+    nb::class_<GraphContraction>(m, "GraphContraction")
+        .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, double, double, nb::object, Linkage, int>(),
+             nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"),
+             nb::arg("mass").none(), nb::arg("linkage"), nb::arg("threads"))
+        .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, double, double, nb::object, Linkage, int>(),
+             nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"),
+             nb::arg("mass").none(), nb::arg("linkage"), nb::arg("threads"))
+        .def("round", &GraphContraction::round, nb::arg("threshold"), nb::arg("pairs"), nb::arg("epsilon"))
+        .def_prop_ro("n_clusters", &GraphContraction::n_clusters)
+        .def("finish", &GraphContraction::finish, nb::arg("floor"));
+}
+
+}  // namespace ramify
