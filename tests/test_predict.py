@@ -36,10 +36,6 @@ def test_refusals():
         model.predict(X[:, :5])
 
 
-def test_conforms_to_scikit_learn(conforms):
-    conforms(ramify.HAC())
-
-
 def test_columns_of_a_data_frame_are_remembered():
     import pandas
 

@@ -183,8 +183,8 @@ def test_heights():
 def test_precomputed():
     D = cdist(rows(6), rows(6))
     metric = get_similarity("precomputed")
-    assert metric.kind == "distance" and get_similarity("precomputed", kind="similarity").kind == "similarity"
-    assert get_similarity(similarity.precomputed, kind="similarity").kind == "similarity"
+    assert metric.kind == "distance" and get_similarity("precomputed", kind="similarity").kind == "distance"
+    assert get_similarity("precomputed-similarity") == similarity.precomputed(kind="similarity")
     assert get_similarity(similarity.precomputed(kind="distance")).kind == "distance"
     np.testing.assert_array_equal(metric.block_of(metric.check(D), slice(1, 3), [0, 5]), D[1:3][:, [0, 5]])
     np.testing.assert_array_equal(metric.block_of(csr_array(D), slice(1, 3), [0, 5]), D[1:3][:, [0, 5]])

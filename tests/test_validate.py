@@ -76,7 +76,8 @@ def test_nan_names_the_rows():
 
 def test_large_finite_values_are_not_taken_for_inf():
     X = np.full((100, 10), 3e38, dtype=np.float32)
-    assert validate.check_vectors(X) is X
+    assert np.array_equal(validate.check_vectors(X), X) and validate.check_vectors(X).dtype == np.float64
+    assert validate.check_vectors(X, squares=False) is X
 
 
 def test_zero_rows_under_cosine():
@@ -138,7 +139,12 @@ def test_labels_keep_noise_and_number_the_rest():
 def test_sample_weight():
     assert validate.check_sample_weight(None, 3) is None
     assert validate.check_sample_weight([1, 2, 3], 3).dtype == np.float64
-    for bad, message in (([1, 2], "shape"), ([1, 0, 1], "above zero"), ([1, np.nan, 1], "finite")):
+    for bad, message in (
+        ([1, 2], "shape"),
+        ([0, 0, 0], "above zero"),
+        ([1, -1, 1], "below zero"),
+        ([1, np.nan, 1], "finite"),
+    ):
         with pytest.raises(InvalidInput, match=message):
             validate.check_sample_weight(bad, 3)
 

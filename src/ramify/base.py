@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,23 +10,26 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ramify.errors import InvalidInput
+from ramify.points import Points, as_points
 from ramify.progress import Progress, ProgressLike, reporting
-from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import Check, check_sample_weight, check_vectors, integer, is_sparse, number, optional
+from ramify.validate import Check, column_names, integer, number, optional
 
-__all__ = ["TreeEstimator"]
+__all__ = ["TreeEstimator", "tell", "told_value"]
 
 
 class TreeEstimator(ClusterMixin, BaseEstimator):
     """Base of the estimators: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
 
     A subclass stores its parameters in ``__init__``, lists their checks in ``_checks``, and implements
-    ``_fit(X, sample_weight, report) -> Tree``; the weights that come in are checked. With a parameter ``n_clusters``
-    or ``distance_threshold``, the cut it asks for becomes ``labels_``.
+    ``_fit(points, report) -> Tree``, where ``points`` are the checked data with their metric and weights
+    (:class:`ramify.points.Points`). With a parameter ``n_clusters`` or ``distance_threshold``, the cut it asks for
+    becomes ``labels_``.
     """
 
     _checks: ClassVar[dict[str, Check]] = {}
+    #: False where ``_fit`` finds NaN and infinity on its own way, which saves a pass over the data.
+    _finite: ClassVar[bool] = True
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, progress: ProgressLike | Progress = None
@@ -35,11 +39,11 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            One row a leaf. Other inputs (graphs, matrices) where the class says so.
+            One row a leaf. Graphs and given distances where the class says so; :mod:`ramify.points` has all forms.
         y : ignored
             For scikit-learn's conventions.
         sample_weight : array of shape (n,), optional
-            How many leaves each row stands for.
+            How many leaves each row stands for; 0 for a row that gets its place but counts nowhere.
         progress : bool or callable, optional
             ``True`` for a bar in the terminal, or a callback ``(stage, done, total)``.
 
@@ -51,13 +55,13 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
             check(name, getattr(self, name))
         self._check_cut()
         self._check_names(X, reset=True)
-        shape = getattr(X, "shape", None) or np.asarray(X).shape
-        if len(shape) == 2:
-            sample_weight = check_sample_weight(sample_weight, shape[0])
+        points = as_points(X, getattr(self, "metric", "sqeuclidean"), sample_weight, finite=self._finite)
+        began = time.perf_counter()
         with reporting(progress) as report:
-            self.tree_: Tree = self._fit(X, sample_weight, report)
-        self.n_features_in_: int = int(shape[1])
-        self._fit_X = X
+            self.tree_: Tree = self._fit(points, report)
+        tell(self, self.tree_.info, points, time.perf_counter() - began)
+        self.n_features_in_: int = points.d
+        self.points_: Points = points
         self._labels = self._cut()
         return self
 
@@ -69,7 +73,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix of shape (m, d)
-            New rows; with ``metric="precomputed"`` their distances to the n fitted ones, shape (m, n).
+            New rows; with given distances or similarities those to the n fitted ones, shape (m, n), dense or sparse.
         n_clusters, height : optional
             Another cut than the model's own, as in :meth:`ramify.Tree.cut`.
 
@@ -90,32 +94,8 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         self._check_names(X, reset=False)
         own_cut = n_clusters is None and height is None
         labels = self.labels_ if own_cut else self.tree_.cut(n_clusters=n_clusters, height=height)
-        return labels[self._nearest_leaf(X)]
-
-    def _nearest_leaf(self, X: Any) -> np.ndarray:
-        """The fitted row nearest to each row of ``X``."""
-        from scipy.sparse import csr_array
-
-        from ramify.neighbors import NeighborGraph, query
-
-        if isinstance(self._fit_X, NeighborGraph):
-            raise InvalidInput(
-                "predict needs the vectors, and this model was fitted on a graph of neighbours; fit it on vectors, or "
-                "assign new rows with ramify.neighbors.query(X, X_new) and model.labels_."
-            )
-        similarity = get_similarity(getattr(self, "metric", "sqeuclidean"))
-        if similarity.name == "precomputed":
-            values = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model=type(self).__name__)
-            return values.argmin(axis=1) if similarity.kind == "distance" else values.argmax(axis=1)
-        fitted, X = (
-            check_vectors(self._fit_X),
-            check_vectors(X, n_features=self.n_features_in_, model=type(self).__name__),
-        )
-        if is_sparse(fitted) != is_sparse(X):
-            X = X.toarray() if is_sparse(X) else csr_array(X)
-        # The largest product with a row is not its own: only a distance finds a fitted row again.
-        metric = "sqeuclidean" if similarity.order == "product" else similarity
-        return query(fitted, X, k=1, metric=metric, n_jobs=getattr(self, "n_jobs", -1)).indices[:, 0]
+        jobs = getattr(self, "n_jobs", -1)
+        return labels[self.points_.nearest(X, n_jobs=jobs, model=type(self).__name__)]
 
     @property
     def labels_(self) -> np.ndarray:
@@ -131,12 +111,12 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         raise NotImplementedError
 
     def _check_names(self, X: Any, *, reset: bool) -> None:
         """``feature_names_in_``: the columns of a data frame, which later ones must have too."""
-        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+        if column_names(X) is not None or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _check_cut(self) -> None:
@@ -148,15 +128,18 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         if n_clusters is not None and threshold is not None:
             raise InvalidInput("Give n_clusters or distance_threshold, not both.")
 
+    def labels_for(self, n_clusters: int | None = None, *, height: float | None = None) -> np.ndarray:
+        """``labels_`` as they would be with this ``n_clusters``, or with ``height`` as ``distance_threshold``."""
+        check_is_fitted(self, "tree_")
+        if height is not None and (missing := self.tree_.info.get("missing_distance")):
+            # Heights of a graph of distances count from the largest one, whose last digit they are off by.
+            height += 4.0 * np.spacing(missing)
+        return self.tree_.cut(n_clusters=n_clusters, height=height)
+
     def _cut(self) -> np.ndarray | None:
         """The labels that the estimator's own parameters ask for."""
-        n_clusters = getattr(self, "n_clusters", None)
-        threshold = getattr(self, "distance_threshold", None)
-        if n_clusters is not None:
-            return self.tree_.cut(n_clusters=n_clusters)
-        if threshold is not None:
-            return self.tree_.cut(height=threshold)
-        return None
+        n_clusters, height = getattr(self, "n_clusters", None), getattr(self, "distance_threshold", None)
+        return None if n_clusters is None and height is None else self.labels_for(n_clusters, height=height)
 
     def _default_labels(self) -> np.ndarray:
         """The labels where no cut was asked for."""
@@ -165,3 +148,38 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> np.ndarray:
         """``labels_`` after ``fit``."""
         return self.fit(X, y, **kwargs).labels_
+
+
+def tell(model: BaseEstimator, info: dict[str, Any], points: Points, seconds: float) -> None:
+    """Complete the info of a result: first what every method tells, then what this one found out on its way."""
+    from ramify import __version__
+
+    found = dict(info)
+    params = {name: told_value(value) for name, value in model.get_params(deep=False).items()}
+    told = {
+        "method": found.pop("method", type(model).__name__),
+        "params": params,
+        "metric": points.metric,
+        "seed": params.get("random_state"),
+        "version": __version__,
+        "n": points.n,
+        "d": points.d,
+        "input": points.form,
+        "seconds": seconds,
+        "approximations": found.pop("approximations", []) + _approximations(found),
+    }
+    info.clear()
+    info.update(told | {name: value for name, value in found.items() if name not in told})
+
+
+def told_value(value: Any) -> Any:
+    """A parameter as info keeps it: plain values, and what else there is by its name."""
+    plain = isinstance(value, (bool, int, float, str, type(None), list, tuple))
+    return value if plain else value.tolist() if isinstance(value, np.ndarray) else str(value)
+
+
+def _approximations(found: dict[str, Any]) -> list[str]:
+    """What the tree's exactness stops at, in words."""
+    graph = found.get("neighbors", {})
+    told = [f"neighbours by {graph['method']}, recall {graph['recall']:.3f}"] if "recall" in graph else []
+    return [*told, f"epsilon {found['epsilon']:g}"] if found.get("epsilon") else told

@@ -119,6 +119,8 @@ class FeatureMap:
     def in_units(self) -> tuple[FeatureMap, float]:
         """The map of w / unit, and the unit: 1 unless the squares of the rows come near the limits of float32."""
         largest = float(self.offset.max(initial=0.0))
+        if largest == 0.0 and self.shift == 0.0 and self.exact:  # products
+            largest = float(squared_norms(self.rows).max(initial=0.0))
         if self.shift != 0.0 or largest == 0.0 or _SMALL <= largest <= _LARGE:
             return self, 1.0
         length = 2.0 ** round(np.log2(largest) / 2.0)  # a power of two: no digit of a row is lost
@@ -209,11 +211,12 @@ def random_binning(X: Any, gamma: float, n_grids: int, rng: np.random.Generator)
         shift = generator.uniform(size=d)
         # A bin is a vector of d integers; a random odd multiplier a dimension turns it into one 64-bit key.
         key = generator.integers(0, 2**63, size=d, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        code = np.empty(n, dtype=np.uint64)
-        for rows in row_blocks(n, max(1, _BLOCK // d)):
-            part = X[rows].toarray() if is_sparse(X) else X[rows]
-            cell = np.floor(part / pitch + shift).astype(np.int64).view(np.uint64)
-            code[rows] = (cell * key).sum(axis=1, dtype=np.uint64)
+        code = np.zeros(n, dtype=np.uint64)
+        if is_sparse(X):  # a column that is 0 lies in bin 0, and adds nothing
+            hashed = _bin(X.data, pitch[X.indices], shift[X.indices]) * key[X.indices]
+            np.add.at(code, np.repeat(np.arange(n), np.diff(X.indptr)), hashed)
+        for rows in [] if is_sparse(X) else row_blocks(n, max(1, _BLOCK // d)):
+            code[rows] = (_bin(X[rows], pitch, shift) * key).sum(axis=1, dtype=np.uint64)
         values, index = np.unique(code, return_inverse=True)
         return index.astype(np.int64), len(values)
 
@@ -223,3 +226,8 @@ def random_binning(X: Any, gamma: float, n_grids: int, rng: np.random.Generator)
     data = np.full(n * n_grids, 1.0 / np.sqrt(n_grids), dtype=np.float32)
     indptr = np.arange(n + 1, dtype=np.int64) * n_grids
     return csr_array((data, indices.ravel(), indptr), shape=(n, int(first[-1])))
+
+
+def _bin(values: np.ndarray, pitch: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """The number of the bin, modulo 2⁶²: values far from 0 have numbers that no integer holds."""
+    return np.fmod(np.floor(values / pitch + shift), 2.0**62).astype(np.int64).view(np.uint64)

@@ -8,7 +8,8 @@ strings, or a function of two sets of rows::
     ramify.fit(X, metric=ramify.similarity.rbf(gamma=0.5))        # or "rbf(0.5)"; "rbf" alone takes gamma = 1/d
     ramify.fit(X, metric=lambda A, B: my_distances(A, B))         # (len(A), len(B)) values
     ramify.fit(X, metric=ramify.similarity.custom(f, kind="similarity"))
-    ramify.fit(D, metric="precomputed")
+    ramify.fit(D, metric="precomputed")                           # distances; see ramify.points for the forms
+    ramify.fit(S, metric="precomputed-similarity")
 
 =============== ========== ============================================== ==========================
 metric          kind       value                                          feature map
@@ -20,13 +21,17 @@ metric          kind       value                                          featur
 ``jaccard``     similarity shared / all columns that are not zero         none
 ``sqeuclidean`` distance   ‖x − y‖²                                       exact
 ``euclidean``   distance   ‖x − y‖                                        none
-``precomputed`` either     the entries of an n × n matrix                 none
+``manhattan``   distance   ‖x − y‖₁                                       none
+``precomputed`` distance   given, see :mod:`ramify.points`                none
 a function      either     what it returns                                none
 =============== ========== ============================================== ==========================
 
-``precomputed`` and a bare function do not say which kind they are: linkage and neighbour methods read them as
-distances, as SciPy and scikit-learn do; an objective reads them as what it takes. ``precomputed(kind=...)`` and
-``custom(f, kind=...)`` settle it. Blocks of float32 rows are float32, of anything else float64.
+``"chebyshev"``, ``"correlation"``, ``"hamming"``, ``"canberra"``, ``"braycurtis"`` and SciPy's distances of booleans
+are distances too, as :func:`scipy.spatial.distance.cdist` has them; ``"l1"``, ``"cityblock"`` and ``"l2"`` are other
+names for ``"manhattan"`` and ``"euclidean"``. Given values are distances, or with ``"precomputed-similarity"`` (the
+same as ``precomputed(kind="similarity")``) similarities. A bare function does not say which it is: linkage and
+neighbour methods read it as a distance, an objective as what it takes, and ``custom(f, kind=...)`` settles it. Blocks
+of float32 rows are float32, of anything else float64.
 """
 
 from __future__ import annotations
@@ -40,11 +45,13 @@ import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.features import FeatureMap, random_binning, random_fourier, squared_norms
+from ramify.heights import HeightRule
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 from ramify.validate import check_choice, check_float, check_int, check_random_state, check_vectors, is_sparse
 
 __all__ = [
+    "METRICS",
     "FeatureMap",
     "Similarity",
     "cosine",
@@ -63,6 +70,8 @@ Kind = Literal["similarity", "distance"]
 BatchFunction = Callable[[Any, Any], Any]
 
 _BLOCK = 1 << 20  # values of a matrix that one thread works out at a time
+_ROUNDING = 1e-6  # a given distance this far below 0, in parts of the largest one, is 0
+_SELF = 1e-3  # and a point may be this far from itself: the root of what rounding leaves of a square
 
 
 class Similarity:
@@ -89,8 +98,10 @@ class Similarity:
     is_given = False
     may_be_negative = False
     needs_nonzero_rows = False
-    #: (a, b) with height = a + b·value: what a linkage method shows for this value, 0 for equal points where it can.
-    to_height: tuple[float, float] = (0.0, 1.0)
+    #: Whether squares of the values of rows are worked out, which must then be neither infinite nor 0.
+    squares = True
+    #: What a linkage method shows for a value.
+    to_height: HeightRule = HeightRule(0.0, 1.0)
     #: What orders neighbours the way the metric does: "distance" (squared Euclidean), "angle" (the same between rows
     #: scaled to length 1), "product" (⟨x, y⟩), or None where only blocks of values tell.
     order: Literal["distance", "angle", "product"] | None = None
@@ -101,7 +112,8 @@ class Similarity:
 
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
         """``X`` in the form the metric works on, or an error that says what is wrong with it."""
-        return check_vectors(X, name=name, min_rows=min_rows, nonzero_rows=self.needs_nonzero_rows)
+        nonzero = self.needs_nonzero_rows
+        return check_vectors(X, name=name, min_rows=min_rows, nonzero_rows=nonzero, squares=self.squares)
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         """Values between the rows of ``A`` and of ``B``: an array of shape (len(A), len(B))."""
@@ -130,10 +142,15 @@ class Similarity:
         values = np.empty((n, n), dtype=dtype)
 
         def fill(rows: slice) -> None:
-            if order is None:
-                values[rows] = self.block_of(X, rows, slice(None))
-            else:
-                values[rows] = self.block_of(X, order[rows], order)
+            block = self.block_of(X, rows, slice(None)) if order is None else self.block_of(X, order[rows], order)
+            try:
+                with np.errstate(over="raise"):
+                    values[rows] = block
+            except FloatingPointError:
+                raise InvalidInput(
+                    f"metric {str(self)!r} has values up to {np.abs(block).max():.1e} here, too large for "
+                    f"{np.dtype(dtype)}; divide X by its largest value first."
+                ) from None
 
         blocks = row_blocks(n, max(1, _BLOCK // n))
         with (report or Progress()).stage("matrix", len(blocks)) as advance:
@@ -148,8 +165,7 @@ class Similarity:
 
     def height(self, values: Any) -> Any:
         """Values as heights, 0 for equal points: distances as they are, cosine as 1 − cos, others as 1 − w or −w."""
-        a, b = self.to_height
-        return values if (a, b) == (0.0, 1.0) else a + b * values
+        return self.to_height(values)
 
     def __call__(self, A: Any, B: Any = None) -> np.ndarray:
         A = self.check(A, name="A")
@@ -169,7 +185,7 @@ class _Dot(Similarity):
     has_features = True
     exact_features = True
     may_be_negative = True
-    to_height = (0.0, -1.0)
+    to_height = HeightRule(0.0, -1.0)
     order = "product"
 
     def block(self, A: Any, B: Any) -> np.ndarray:
@@ -186,7 +202,7 @@ class _Cosine(Similarity):
     has_features = True
     exact_features = True
     needs_nonzero_rows = True
-    to_height = (2.0, -2.0)
+    to_height = HeightRule(2.0, -2.0)
     order = "angle"
 
     def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
@@ -265,7 +281,7 @@ class _Kernel(Similarity):
     n_features: int = 512
     kind = "similarity"
     has_features = True
-    to_height = (1.0, -1.0)
+    to_height = HeightRule(1.0, -1.0)
 
     def _width(self, X: Any) -> float:
         return 1.0 / X.shape[1] if self.gamma is None else self.gamma
@@ -312,7 +328,8 @@ class _Jaccard(Similarity):
 
     name = "jaccard"
     kind = "similarity"
-    to_height = (1.0, -1.0)
+    squares = False
+    to_height = HeightRule(1.0, -1.0)
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         dtype = np.result_type(A.dtype, B.dtype)
@@ -326,6 +343,31 @@ class _Jaccard(Similarity):
 
 
 @dataclass(frozen=True)
+class _SciPy(Similarity):
+    """A distance of :func:`scipy.spatial.distance.cdist`, which works on blocks of dense rows."""
+
+    name: str
+    kind = "distance"
+
+    def block(self, A: Any, B: Any) -> np.ndarray:
+        if self.name == "manhattan":
+            value = _manhattan(A, B)
+        else:
+            from scipy.spatial.distance import cdist
+
+            rows = [part.toarray() if is_sparse(part) else part for part in (A, B)]
+            with np.errstate(invalid="ignore", divide="ignore"):
+                value = cdist(*([part != 0 for part in rows] if self.name in _BOOLEAN else rows), self.name)
+            value = value.astype(np.result_type(A.dtype, B.dtype), copy=False)
+        if not np.isfinite(value).all():
+            raise InvalidInput(
+                f"metric {self.name!r} is not defined for some of the rows (constant, empty, or too large ones); drop "
+                "them, or use another metric."
+            )
+        return value
+
+
+@dataclass(frozen=True)
 class _Precomputed(Similarity):
     """The values are given: rows and columns of the matrix itself."""
 
@@ -334,16 +376,45 @@ class _Precomputed(Similarity):
     is_given = True
     may_be_negative = True
 
+    def __str__(self) -> str:
+        return self.name if self.kind == "distance" else "precomputed-similarity"
+
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
-        X = check_vectors(X, name=name, min_rows=min_rows)
+        X = check_vectors(X, name=name, min_rows=min_rows, squares=False)
         if X.shape[0] != X.shape[1]:
-            raise InvalidInput(f"metric='precomputed' needs a square matrix of n x n values, got shape {X.shape}.")
-        if not _is_symmetric(X):
+            raise InvalidInput(f"metric={str(self)!r} needs a square matrix of n x n values, got shape {X.shape}.")
+        largest, low = _ends(X)
+        if max(largest, -low) > 1e130:
+            raise InvalidInput(f"{name} has values up to {max(largest, -low):.1e}; divide it by that first.")
+        if not _is_symmetric(X, max(largest, -low)):
             raise InvalidInput(
-                f"metric='precomputed' needs a symmetric matrix, but {name}[i, j] and {name}[j, i] differ by more than "
+                f"metric={str(self)!r} needs a symmetric matrix, but {name}[i, j] and {name}[j, i] differ by more than "
                 f"1e-5 of the largest value; symmetrise it, for example with ({name} + {name}.T) / 2."
             )
+        self._check_kind(X, name, largest, low)
         return X
+
+    def _check_kind(self, X: Any, name: str, largest: float, low: float) -> None:
+        """Whether the diagonal and the range contradict what the values are said to be."""
+        own = X.diagonal()
+        if self.kind == "similarity":
+            if not is_sparse(X) and _look_like_distances(X):
+                raise InvalidInput(
+                    f"{name} is 0 on its diagonal and meets the triangle inequality elsewhere, as distances do, but "
+                    "metric='precomputed-similarity' takes similarities. Use metric='precomputed' for distances."
+                )
+            return
+        if low < -_ROUNDING * max(largest, -low):
+            raise InvalidInput(
+                f"Negative values in data: {name} has {low:.6g}, and distances are at least 0. Are these similarities? "
+                "Use metric='precomputed-similarity'."
+            )
+        if len(own) and np.abs(own).max() > _SELF * largest:
+            i = int(np.abs(own).argmax())
+            raise InvalidInput(
+                f"{name}[{i}, {i}] is {own[i]:.6g}, but a point's distance to itself is 0. Are these similarities? Use "
+                "metric='precomputed-similarity'."
+            )
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         raise InvalidInput(
@@ -361,8 +432,8 @@ class _Precomputed(Similarity):
         return replace(self, kind=kind)
 
     @property
-    def to_height(self) -> tuple[float, float]:  # type: ignore[override]
-        return (0.0, 1.0) if self.kind == "distance" else (0.0, -1.0)
+    def to_height(self) -> HeightRule:  # type: ignore[override]
+        return HeightRule(0.0, 1.0 if self.kind == "distance" else -1.0)
 
 
 @dataclass(frozen=True)
@@ -373,6 +444,7 @@ class _Custom(Similarity):
     kind: Kind = "distance"
     name: str = "custom"
     may_be_negative = True
+    squares = False
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         value = np.asarray(self.function(A, B))
@@ -391,8 +463,8 @@ class _Custom(Similarity):
         return value
 
     @property
-    def to_height(self) -> tuple[float, float]:  # type: ignore[override]
-        return (0.0, 1.0) if self.kind == "distance" else (0.0, -1.0)
+    def to_height(self) -> HeightRule:  # type: ignore[override]
+        return HeightRule(0.0, 1.0 if self.kind == "distance" else -1.0)
 
 
 # --- the public names -------------------------------------------------------------------------------------------------
@@ -474,8 +546,15 @@ def custom(function: BatchFunction, *, kind: Kind = "distance", name: str | None
     return _Custom(function, kind, name or str(getattr(function, "__name__", "custom")))
 
 
+_BOOLEAN = ("dice", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
+_SCIPY = ("manhattan", "chebyshev", "correlation", "hamming", "canberra", "braycurtis", *_BOOLEAN)
+_ALSO = {"l1": "manhattan", "cityblock": "manhattan", "l2": "euclidean"}  # scikit-learn's and SciPy's other names
 _NAMED: dict[str, Similarity] = {m.name: m for m in (cosine, dot, sqeuclidean, euclidean, jaccard)}
+_NAMED |= {name: _SciPy(name) for name in _SCIPY}
+_GIVEN = {"precomputed": precomputed, "precomputed-similarity": precomputed(kind="similarity")}
 _KERNELS: dict[str, Callable[..., Similarity]] = {"rbf": rbf, "laplacian": laplacian}
+#: Every name that ``metric=`` takes.
+METRICS = (*_NAMED, *_KERNELS, *_GIVEN)
 
 
 def get_similarity(metric: Any, *, kind: Kind = "distance") -> Similarity:
@@ -487,7 +566,7 @@ def get_similarity(metric: Any, *, kind: Kind = "distance") -> Similarity:
         A name of :mod:`ramify.similarity` (kernels also with their width: ``"rbf(0.5)"``), an object of that module,
         or a function of two arrays of rows.
     kind : "distance" or "similarity"
-        How to read ``"precomputed"`` and a bare function, which do not say it themselves.
+        How to read a bare function, which does not say it itself.
 
     Examples
     --------
@@ -498,10 +577,8 @@ def get_similarity(metric: Any, *, kind: Kind = "distance") -> Similarity:
     >>> get_similarity("cosin")
     Traceback (most recent call last):
     ...
-    ramify.errors.InvalidInput: metric 'cosin' is not known. Did you mean 'cosine'? Known: cosine, ..., precomputed.
+    ramify.errors.InvalidInput: metric 'cosin' is not known. Did you mean 'cosine'? Known: cosine, ...
     """
-    if metric is precomputed or metric == "precomputed":
-        return precomputed(kind=kind)
     if isinstance(metric, Similarity):
         return metric
     if isinstance(metric, str):
@@ -512,14 +589,14 @@ def get_similarity(metric: Any, *, kind: Kind = "distance") -> Similarity:
             except ValueError:
                 raise InvalidInput(f"metric {metric!r}: gamma must be a number, got {kernel[2]!r}.") from None
             return _KERNELS[kernel[1]](gamma)
-        name = check_choice("metric", metric, [*_NAMED, *_KERNELS, "precomputed"])
-        return _NAMED[name] if name in _NAMED else _KERNELS[name]()
+        name = check_choice("metric", _ALSO.get(metric, metric), METRICS)
+        return _KERNELS[name]() if name in _KERNELS else (_NAMED | _GIVEN)[name]
     if metric is rbf or metric is laplacian:
         return metric()
     if callable(metric):
         return custom(metric, kind=kind)
     raise InvalidInput(
-        f"metric must be a name ({', '.join([*_NAMED, *_KERNELS, 'precomputed'])}), an object of ramify.similarity or "
+        f"metric must be a name ({', '.join(METRICS)}), an object of ramify.similarity or "
         f"a function f(A, B), got {metric!r}."
     )
 
@@ -539,24 +616,48 @@ def _product(A: Any, B: Any) -> np.ndarray:
     return value.toarray() if is_sparse(value) else np.asarray(value)
 
 
+def _short_indices(rows: Any) -> Any:
+    """The rows with indices of 32 bits, which is all that scikit-learn's loops take."""
+    parts = (rows.data, rows.indices.astype(np.int32, copy=False), rows.indptr.astype(np.int32, copy=False))
+    return type(rows)(parts, shape=rows.shape)
+
+
 def _manhattan(A: Any, B: Any) -> np.ndarray:
     dtype = np.result_type(A.dtype, B.dtype)
     if is_sparse(A) or is_sparse(B):
         from scipy.sparse import csr_matrix
         from sklearn.metrics.pairwise import manhattan_distances
 
-        return manhattan_distances(csr_matrix(A), csr_matrix(B)).astype(dtype, copy=False)
+        return manhattan_distances(*(_short_indices(csr_matrix(rows)) for rows in (A, B))).astype(dtype, copy=False)
     from scipy.spatial.distance import cdist
 
     return cdist(A, B, "cityblock").astype(dtype, copy=False)
 
 
-def _is_symmetric(X: Any) -> bool:
-    from ramify.parallel import row_blocks
+def _look_like_distances(X: np.ndarray) -> bool:
+    """Whether a matrix can hardly be anything else: points that are 0 only from themselves, far ones and near ones."""
+    if len(X) < 8 or X.diagonal().any():
+        return False
+    some = np.linspace(0, len(X) - 1, min(len(X), 64)).astype(np.int64)
+    D = X[np.ix_(some, some)].astype(np.float64)
+    other = D[~np.eye(len(D), dtype=bool)]
+    near, far = other.min(), other.max()
+    return bool(
+        near > 0
+        and far > 2 * near
+        and all((D[i] <= D[i, k] + D[k]).all() for i in range(len(D)) for k in range(len(D)))
+    )
 
+
+def _ends(X: Any) -> tuple[float, float]:
+    """The largest and the smallest value."""
+    values = X.data if is_sparse(X) else X
+    return float(values.max(initial=0.0)), float(values.min(initial=0.0))
+
+
+def _is_symmetric(X: Any, largest: float) -> bool:
     if is_sparse(X):
         difference = abs(X - X.T)
-        return difference.nnz == 0 or difference.max() <= 1e-5 * abs(X).max()
-    largest = max(float(X.max()), -float(X.min()))
+        return difference.nnz == 0 or difference.max() <= 1e-5 * largest
     blocks = row_blocks(len(X), max(1, (1 << 20) // len(X)))
     return all(np.abs(X[rows] - X[:, rows].T).max() <= 1e-5 * largest for rows in blocks)

@@ -72,16 +72,6 @@ def test_sparse_and_small_data() -> None:
     assert Birch().fit(np.ones((20, 2))).tree_.height.max() == pytest.approx(0.0, abs=1e-6)
 
 
-def test_scikit_learn_conventions(conforms) -> None:
-    no_such_cut = "a CF-tree need not have a cut into the number of clusters that the check sets"
-    conforms(
-        Birch(),
-        check_clustering=no_such_cut,
-        check_methods_sample_order_invariance=no_such_cut,
-        check_methods_subset_invariance=no_such_cut,
-    )
-
-
 def test_bad_input() -> None:
     with pytest.raises(InvalidInput, match="branching_factor must be an int of at least 2, got 1"):
         Birch(branching_factor=1).fit(np.ones((3, 1)))

@@ -12,6 +12,11 @@ from ramify import HAC, NeighborGraph, Tree
 from ramify.errors import InvalidInput, RamifyWarning
 
 
+def graph_of(S):
+    """The graph of a matrix of similarities."""
+    return ramify.NeighborGraph.from_scipy(csr_array(S))
+
+
 def random_similarities(n: int, density: float, seed: int) -> np.ndarray:
     """Symmetric, without ties among the edges, connected, exact in float32."""
     rng = np.random.default_rng(seed)
@@ -39,7 +44,7 @@ def test_equals_scipy_with_missing_pairs_at_zero(linkage, seed):
     top = S.max()
     D = top - S
     np.fill_diagonal(D, 0.0)
-    tree = HAC(linkage=linkage).fit(csr_array(S)).tree_
+    tree = HAC(linkage=linkage).fit(graph_of(S)).tree_
     assert is_valid_linkage(tree.to_linkage())
     same_above_zero(tree, scipy_linkage(squareform(D, checks=False), linkage), top)
 
@@ -82,13 +87,14 @@ def test_weighted_linkage_of_a_hub(hub, density):
     S = np.triu(np.maximum(S, S.T), 1).astype(np.float32).astype(float)
     expected = weighted_naive(S + S.T)
     for jobs in (1, 2):
-        assert clusters(HAC(linkage="weighted", n_jobs=jobs).fit(csr_array(S)).tree_) == expected
+        assert clusters(HAC(linkage="weighted", n_jobs=jobs).fit(graph_of(S)).tree_) == expected
 
 
 def test_weighted_linkage_of_a_deep_tree():
     # More halvings than a double has exponents: what is left has similarity 0 as far as heights can tell.
     n = 3000
     star = csr_array((np.linspace(1.0, 2.0, n - 1), (np.full(n - 1, n - 1), np.arange(n - 1))), shape=(n, n))
+    star = graph_of(star)
     tree = HAC(linkage="weighted").fit(star).tree_
     assert is_valid_linkage(tree.to_linkage())
     assert np.allclose(np.sort(tree.height[n:])[:4], 2.0 - np.array([2.0, 1.0, 0.5, 0.25]), atol=1e-2)
@@ -109,7 +115,7 @@ def test_disconnected_parts_are_joined_at_similarity_zero(linkage):
     S[0, 1] = S[1, 2] = S[0, 2] = 0.5
     S[4, 5] = 0.9
     with pytest.warns(RamifyWarning, match="6 connected components"):
-        tree = HAC(linkage=linkage).fit(csr_array(S)).tree_
+        tree = HAC(linkage=linkage).fit(graph_of(S)).tree_
     assert tree.is_binary
     assert is_valid_linkage(tree.to_linkage())
     assert np.allclose(tree.height[9:], [0.0, 0.4, 0.4, *[0.9] * 5])
@@ -127,14 +133,14 @@ def test_the_forest_is_minimal_also_with_ties(seed):
     np.fill_diagonal(D, 0.0)
     Z = scipy_linkage(squareform(D), "single")
     for jobs in (1, 2):
-        tree = HAC(linkage="single", n_jobs=jobs).fit(csr_array(S)).tree_
+        tree = HAC(linkage="single", n_jobs=jobs).fit(graph_of(S)).tree_
         for height in (0, 1, 2, 3):
             expected = Tree.from_linkage(Z).cut(height=height + 0.5 + (5 - S.max()))
             assert np.array_equal(tree.cut(height=height + 0.5), expected)
 
 
 def test_epsilon_is_stated():
-    S = csr_array(random_similarities(80, 0.3, 0))
+    S = graph_of(random_similarities(80, 0.3, 0))
     assert HAC(epsilon=0.2).fit(S).tree_.info["epsilon"] == 0.2
     assert "epsilon" not in HAC().fit(S).tree_.info
     assert "epsilon" not in HAC(linkage="single", epsilon=0.2).fit(S).tree_.info

@@ -322,7 +322,7 @@ def test_interrupt_within_a_second(method, n):
 
 @pytest.mark.parametrize(
     "estimator",
-    [HAC(), HAC(linkage="ward", n_clusters=2), HAC(linkage="complete", metric="euclidean"), HAC(linkage="single")],
+    [HAC(linkage="ward", n_clusters=2), HAC(linkage="complete", metric="euclidean"), HAC(linkage="single")],
     ids=lambda hac: hac.linkage,
 )
 def test_scikit_learn_conventions(estimator, conforms):

@@ -133,7 +133,7 @@ def test_precomputed_similarities_count_from_the_largest():
         tree = HAC(linkage=method, metric=given).fit(X @ X.T).tree_
         expected = HAC(linkage=method, metric="dot").fit(X).tree_
         np.testing.assert_allclose(np.sort(tree.height), np.sort(expected.height), atol=1e-9)
-    with pytest.raises(InvalidInput, match="needs metric 'euclidean', got 'precomputed'"):
+    with pytest.raises(InvalidInput, match="needs metric 'euclidean', got 'precomputed-similarity'"):
         HAC(linkage="ward", metric=given).fit(X @ X.T)
 
 
@@ -178,7 +178,7 @@ def test_what_is_wrong_with_a_matrix(monkeypatch):
         given_matrix(changed(3, 4, np.nan))
     with pytest.raises(InvalidInput, match="inf in 2 rows"):
         given_matrix(changed(3, 4, np.inf))
-    with pytest.raises(InvalidInput, match=r"has the distance -2, and .*kind='similarity'"):
+    with pytest.raises(InvalidInput, match=r"X has -2, and distances .*'precomputed-similarity'"):
         given_matrix(changed(3, 4, -2.0))
     with pytest.raises(InvalidInput, match=r"X\[5, 5\] is 1, but a point's distance to itself is 0"):
         given_matrix(changed(5, 5, 1.0))

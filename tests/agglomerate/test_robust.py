@@ -282,7 +282,7 @@ def test_graph_in_parts() -> None:
 # --- conventions ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [RobustSingleLinkage(), RobustSingleLinkage(n_neighbors=10)])
+@pytest.mark.parametrize("estimator", [RobustSingleLinkage(n_neighbors=10)])
 def test_scikit_learn_conventions(estimator, conforms) -> None:
     conforms(estimator)
 

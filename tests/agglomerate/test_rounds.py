@@ -14,13 +14,18 @@ from sklearn.metrics import adjusted_rand_score
 
 import ramify
 from ramify import SCC, Affinity, NeighborGraph, ReciprocalNN
-from ramify.agglomerate._rounds import RoundMerges
+from ramify.agglomerate.rounds import RoundMerges
 from ramify.datasets import make_delta_separated
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.metrics import dendrogram_purity
 from ramify.tree import Tree
 
 ESTIMATORS = {"reciprocal": ReciprocalNN, "affinity": Affinity, "scc": SCC}
+
+
+def graph_of(S):
+    """The graph of a matrix of similarities."""
+    return ramify.NeighborGraph.from_scipy(csr_array(S))
 
 
 def random_graph(n: int, density: float, seed: int) -> np.ndarray:
@@ -41,7 +46,7 @@ def same(model, expected: list) -> bool:
 def test_equals_the_definition(linkage, seed):
     n = [2, 3, 7, 20, 45][seed % 5]
     S = random_graph(n, [0.1, 0.4, 1.0][seed % 3], seed)
-    graph = csr_array(S)
+    graph = graph_of(S)
     pairs, _ = naive_rounds(S, linkage, [0.0], pairs=True)
     components, _ = naive_rounds(S, linkage, [0.0])
     assert same(ReciprocalNN(linkage=linkage).fit(graph), pairs)
@@ -61,7 +66,7 @@ def test_ties_give_a_valid_tree_for_any_number_of_threads(data):
     weights = data.draw(st.lists(st.integers(0, 3), min_size=n * n, max_size=n * n))
     S = np.triu(np.array(weights, dtype=float).reshape(n, n), 1)
     S[np.arange(n - 1), np.arange(1, n)] += 1
-    graph = csr_array(S)  # one direction of every edge
+    graph = graph_of(S)  # one direction of every edge
     for estimator in ESTIMATORS.values():
         for linkage in ("average", "single", "complete"):
             one, two = (estimator(linkage=linkage, n_jobs=jobs).fit(graph) for jobs in (1, 2))
@@ -141,7 +146,7 @@ def test_best_purity_over_a_grid(dataset, name, bar):
 @pytest.mark.parametrize("seed", range(5))
 def test_affinity_doubles_the_smallest_component(linkage, seed):
     S = random_graph(300, 0.03, seed)
-    sizes = [np.bincount(labels).min() for labels in Affinity(linkage=linkage).fit(csr_array(S)).rounds_]
+    sizes = [np.bincount(labels).min() for labels in Affinity(linkage=linkage).fit(graph_of(S)).rounds_]
     assert all(b >= 2 * a for a, b in pairwise(sizes))
     assert len(sizes) <= 1 + np.log2(300)
 
@@ -151,7 +156,7 @@ def test_epsilon_merges_are_good():
     S = random_graph(100, 0.2, 3)
     rounds = []
     for epsilon in (0.0, 0.1, 0.5):
-        model = ReciprocalNN(epsilon=epsilon).fit(csr_array(S))
+        model = ReciprocalNN(epsilon=epsilon).fit(graph_of(S))
         rounds.append(len(model.rounds_))
         merges: RoundMerges = model.rounds_._merges
         clusters = {i: [i] for i in range(100)}
@@ -180,8 +185,8 @@ def test_sample_weight_counts_points():
     first = np.unique(owner, return_index=True)[1]
     for k in (1, 2, 5, 10, 20):
         model = ReciprocalNN(n_clusters=k)
-        weighted = model.fit_predict(csr_array(S), sample_weight=copies)
-        assert np.array_equal(weighted, model.fit_predict(csr_array(many))[first])
+        weighted = model.fit_predict(graph_of(S), sample_weight=copies)
+        assert np.array_equal(weighted, model.fit_predict(graph_of(many))[first])
 
 
 def test_cuts():
@@ -213,7 +218,7 @@ class TestOddInput:
         S[0, 1] = S[1, 2] = 0.9
         S[3, 4] = 0.8
         with pytest.warns(RamifyWarning, match="4 connected components; they are joined at the top"):
-            model = estimator().fit(csr_array(S))  # 5 and 6 are on their own
+            model = estimator().fit(graph_of(S))  # 5 and 6 are on their own
         tree = model.tree_
         assert tree.info["n_parts"] == 4
         assert partition(model.rounds_[-1]) == [[0, 1, 2], [3, 4], [5], [6]]
@@ -222,7 +227,7 @@ class TestOddInput:
 
     def test_no_edges_at_all(self, estimator):
         with pytest.warns(RamifyWarning, match="3 connected components"):
-            tree = estimator().fit(csr_array((3, 3))).tree_
+            tree = estimator().fit(graph_of((3, 3))).tree_
         assert tree.parent.tolist() == [3, 3, 3, -1]
 
     def test_equal_points(self, estimator):
@@ -248,10 +253,10 @@ class TestOddInput:
         assert len(model.labels_) == n
 
     def test_negative_similarities(self, estimator):
-        S = csr_array(np.array([[0, 1.0, -5.0], [1.0, 0, -4.0], [-5.0, -4.0, 0]]))
+        S = graph_of(np.array([[0, 1.0, -5.0], [1.0, 0, -4.0], [-5.0, -4.0, 0]]))
         assert partition(estimator().fit(S).rounds_[-1]) == [[0, 1], [2]]
         with pytest.raises(InvalidInput, match=r"no positive similarity .* kind='distance'"):
-            estimator().fit(csr_array(-S.todense() * (S.todense() > 0)))
+            estimator().fit(graph_of(-np.eye(3)[::-1]))
 
     def test_bad_parameters(self, estimator):
         X = np.zeros((5, 2))
@@ -269,7 +274,7 @@ class TestOddInput:
         model = estimator(n_clusters=5).fit(X)
         assert np.array_equal(model.predict(X), model.labels_)
         with pytest.raises(InvalidInput, match="predict needs the vectors"):
-            estimator().fit(csr_array(random_graph(20, 0.5, 0))).predict(X)
+            estimator().fit(graph_of(random_graph(20, 0.5, 0))).predict(X)
 
     def test_progress_and_params(self, estimator):
         seen = []
@@ -312,7 +317,7 @@ def test_schedules(metric, thresholds):
         assert model.tree_.is_monotone
 
 
-@pytest.mark.parametrize("estimator", [ReciprocalNN(), Affinity(), SCC(), SCC(n_neighbors=None)])
+@pytest.mark.parametrize("estimator", [ReciprocalNN(n_neighbors=None), SCC(n_neighbors=None)])
 def test_scikit_learn_conventions(estimator, conforms):
     conforms(estimator)
 
@@ -344,3 +349,16 @@ def test_dp_means_needs_vectors():
         ramify.SCC(dp_means_lambda=1.0, metric="dot").fit(X)
     with pytest.raises(InvalidInput, match="Give one of n_clusters, distance_threshold and dp_means_lambda"):
         ramify.SCC(dp_means_lambda=1.0, n_clusters=3).fit(X)
+
+
+@pytest.mark.parametrize("thresholds", ["geometric", "linear", "quantile", [0.2, 0.6, 0.9]])
+def test_what_is_exactly_at_the_distance_threshold_joins(thresholds):
+    D = csr_array(np.array([[0, 0.6, 0], [0.6, 0, 0.7], [0, 0.7, 0]]))
+    X = np.array([[0.0], [0.5], [1.25]])
+    scc = {"thresholds": thresholds}
+    for cls, params in ((SCC, scc), (ramify.ReciprocalNN, {}), (ramify.HAC, {})):
+        model = cls(metric="precomputed", distance_threshold=0.6, **params).fit(D)
+        assert model.labels_.tolist() == [0, 0, 1]
+        assert cls(metric="precomputed", distance_threshold=0.59, **params).fit(D).labels_.tolist() == [0, 1, 2]
+    if thresholds != [0.2, 0.6, 0.9]:
+        assert SCC(metric="euclidean", distance_threshold=0.5, **scc).fit(X).labels_.tolist() == [0, 0, 1]

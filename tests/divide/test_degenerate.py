@@ -131,7 +131,7 @@ def test_scales_whose_squares_float32_cannot_hold(name, dtype, scale):
     assert scaled.height[-1] == pytest.approx(plain.height[-1] * scale**power, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["kmeans", "random-cut", "random"])
+@pytest.mark.parametrize("name", ["kmeans", "random-cut"])
 def test_graphs_where_vectors_are_needed(name):
     graph = ramify.neighbors(np.arange(8.0)[:, None], 2)
     with pytest.raises(InvalidInput, match="X is a graph of neighbours, and this method takes vectors"):

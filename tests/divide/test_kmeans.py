@@ -168,7 +168,3 @@ def test_progress():
 def test_bad_parameters(parameters, message):
     with pytest.raises(InvalidInput, match=message):
         BisectingKMeans(**parameters).fit(np.random.default_rng(0).normal(size=(10, 2)))
-
-
-def test_conforms(conforms):
-    conforms(BisectingKMeans())

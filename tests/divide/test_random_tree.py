@@ -52,7 +52,3 @@ def test_seed_decides():
     X = np.zeros((40, 1))
     draw = [RandomTree(random_state=s).fit(X).tree_ for s in (0, 0, 1)]
     assert draw[0] == draw[1] != draw[2]
-
-
-def test_conforms(conforms):
-    conforms(RandomTree(), check_clustering="a random tree does not look at the data")

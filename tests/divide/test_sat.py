@@ -132,7 +132,7 @@ def test_values_on_a_graph_are_those_of_the_graph(metric, theta, monkeypatch):
     join, path = sat._join, sat._path
     monkeypatch.setattr(sat, "_join", lambda *given: made.setdefault("O2", join(*given)))
     monkeypatch.setattr(sat, "_path", lambda *given: made.setdefault("O1", path(*given)))
-    for given in (graph, graph.to_scipy()):
+    for given in (graph,):
         made.clear()
         model = ramify.SatConquer(metric=metric, theta=theta, random_state=0).fit(given)
         whole = model._bisection(np.random.default_rng(0)).fit(given).tree_
@@ -146,7 +146,7 @@ def test_values_on_a_graph_are_those_of_the_graph(metric, theta, monkeypatch):
 def test_graphs_of_distances_keep_their_heights():
     X = np.random.default_rng(2).standard_normal((120, 4)).astype(np.float32)
     graph = ramify.neighbors(X, 8).symmetrize().connect(X)
-    given = ramify.similarity.precomputed(kind="distance")
+    given = "precomputed"
     trees = [ramify.SatConquer(metric=given, random_state=0).fit(data).tree_ for data in (graph.to_scipy("distance"),)]
     trees.append(ramify.SatConquer(random_state=0).fit(graph).tree_)
     for tree in trees:
@@ -157,7 +157,3 @@ def test_graphs_of_distances_keep_their_heights():
 def test_equal_points(n):
     tree = ramify.SatConquer(random_state=0).fit(np.ones((n, 2))).tree_
     assert tree.n_leaves == n
-
-
-def test_scikit_learn_conventions(conforms):
-    conforms(ramify.SatConquer(), check_sample_weights_not_overwritten="every row counts once")

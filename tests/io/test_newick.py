@@ -44,7 +44,7 @@ def test_awkward_heights_come_back_to_the_last_bit():
     tree = random_tree(300, 0)
     awkward = np.concatenate([np.zeros(300), np.sort(10.0 ** rng.uniform(-300, 300, 299))])
     tree = Tree(tree.parent, awkward)
-    assert "[&height=" in tree.to_newick()
+    assert "[&ramify_height=" in tree.to_newick()
     assert Tree.from_newick(tree.to_newick()) == tree
     assert "[" not in tree.to_newick(exact=False)
 
@@ -70,7 +70,7 @@ def test_heights_of_branch_lengths():
     tree = Tree.from_newick("((0:1,1:3):2,2:1);")
     assert tree.height.tolist() == [0, 0, 0, 3, 5]
     assert Tree.from_newick("((0,1),2);").height.tolist() == [0, 0, 0, 1, 2]
-    assert Tree.from_newick("((0,1)[&height=7],2);").height.tolist() == [0, 0, 0, 7, 7]
+    assert Tree.from_newick("((0,1)[&ramify_height=7],2);").height.tolist() == [0, 0, 0, 7, 7]
 
 
 def test_quotes_and_unnamed_leaves():
@@ -99,8 +99,8 @@ def test_quotes_and_unnamed_leaves():
         ("(a:,b);", "finite branch length"),
         ("('a,b);", "end of this quoted name at character 1"),
         ("(a,b)[c;", r"'\]' for this '\[' at character 5"),
-        ("(a,b)[&height=x];", "a number after 'height='"),
-        ("(a,b)[&level=-1];", "a whole number after 'level='"),
+        ("(a,b)[&ramify_height=x];", "a number after 'ramify_height='"),
+        ("(a,b)[&ramify_level=-1];", "a whole number after 'ramify_level='"),
         ("(a,b);(c,d);", "one tree a text"),
         ("(\u00e4\u00f6\u00fc:?,b);", "at character 5"),
     ],
@@ -150,3 +150,19 @@ def test_deep_text_needs_no_stack():
         Tree.from_newick("(" * depth)
     tree = path_tree(50_000)
     assert Tree.from_newick(tree.to_newick()) == tree
+
+
+def test_notes_of_other_programs_are_comments():
+    """BEAST writes heights above the youngest leaf beside the branch lengths."""
+    text = "((a[&height=0.0]:1,b[&height=0.5]:3)[&height=9.0,height_95%_HPD={8.0,10.0}]:2,c:5)[&height=70];"
+    assert Tree.from_newick(text).height.tolist() == [0, 0, 0, 3, 5]
+
+
+@pytest.mark.parametrize("text", ["\ufeff(a:1,b:1);", "\ufeff(a:1,b:1);".encode()])
+def test_byte_order_mark(text, tmp_path):
+    assert Tree.from_newick(text).info["names"] == ["a", "b"]
+
+
+@pytest.mark.parametrize("names", [["00", "01", "02"], ["0", "1", "02"], ["-0", "1", "2"], ["007", "0", "1"]])
+def test_names_that_look_like_numbers_stay_names(names):
+    assert Tree.from_newick(f"(({names[0]},{names[1]}),{names[2]});").info["names"] == names

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from trees import random_tree
 
 from ramify import Tree
-from ramify.errors import FileError
+from ramify.errors import FileError, InvalidInput
 from ramify.io import read_tree, write_tree
 
 FORMATS = ["tree", "ramify", "nwk", "newick", "tre", "json", "npy"]
@@ -61,3 +62,27 @@ def test_mutants(tree: Tree, tmp_path: Path, ending: str) -> None:
             errors += 1
             assert "\n" not in str(error) and "mutant" in str(error)
     assert errors > 50
+
+
+@pytest.mark.parametrize("ending", [".nwk", ".newick", ".tre", ".json", ".npy", ".tree", ".anything", ""])
+def test_save_follows_the_ending(ending, tmp_path):
+    tree = random_tree(20, 0)
+    path = tmp_path / f"small{ending}"
+    tree.save(path)
+    start = path.read_bytes()[:6]
+    expected = {".json": b"{", ".npy": b"\x93NUMPY", ".nwk": b"(", ".newick": b"(", ".tre": b"("}.get(ending, b"PK")
+    assert start.startswith(expected)
+    assert Tree.load(path) == tree == read_tree(path)
+
+
+@pytest.mark.parametrize("ending", [".nwk", ".json"])
+def test_files_carry_names(ending, tmp_path):
+    tree = random_tree(4, 0)
+    names = ["a $5 note", "[bold]b", "c, d", "é"]
+    write_tree(tree, tmp_path / f"x{ending}", names)
+    back = read_tree(tmp_path / f"x{ending}")
+    assert sorted(back.info["names"]) == sorted(names)
+    back.save(tmp_path / f"y{ending}")
+    assert Tree.load(tmp_path / f"y{ending}").info["names"] == back.info["names"]
+    with pytest.raises(InvalidInput, match=r"one entry a leaf \(4\), got 3"):
+        write_tree(tree, tmp_path / f"z{ending}", names[:3])

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 import ramify
 from ramify.errors import FileError, InvalidInput
-from ramify.neighbors import NeighborGraph, as_graph
+from ramify.neighbors import NeighborGraph
 
 
 def random_matrix(n, density, seed, *, whole=False):
@@ -223,9 +223,9 @@ def test_other_bad_graphs():
     with pytest.raises(InvalidInput, match="square"):
         NeighborGraph.from_scipy(sparse.csr_array((2, 3)))
     with pytest.raises(InvalidInput, match="SciPy sparse matrix, got ndarray"):
-        as_graph(np.eye(3))
+        NeighborGraph.from_scipy(np.eye(3))
     with pytest.raises(InvalidInput, match="real numbers"):
-        as_graph(sparse.csr_array(np.eye(3, dtype=complex)))
+        NeighborGraph.from_scipy(sparse.csr_array(np.eye(3, dtype=complex)))
 
 
 def test_arrays_are_read_only():
@@ -265,3 +265,10 @@ def test_load_refuses_other_files(tmp_path):
     np.savez(path, header=np.array({"format": 1}, dtype=object))
     with pytest.raises(FileError, match="not a graph"):
         NeighborGraph.load(path)
+
+
+def test_weights_of_distances_near_the_limit_of_float64():
+    """Their sum with the scale would overflow; found by the fuzzer."""
+    D = sparse.csr_array(np.array([[0, 1.7e308, 0], [1.7e308, 0, 9e307], [0, 9e307, 0]]))
+    weight = NeighborGraph.from_scipy(D, kind="distance").values("weight")
+    assert (weight > 0.3).all() and (weight < 0.7).all()

@@ -14,6 +14,16 @@ from ramify.objectives import bounds, max_upper, max_upper_1d, random_value, sum
 NAMES = ["dasgupta", "mw", "ckmm"]
 
 
+def given_metric(objective):
+    """The metric of given values of the objective's kind."""
+    return "precomputed" if objective == "ckmm" else "precomputed-similarity"
+
+
+def forms(objective):
+    """Dense or sparse; stored distances are the known ones, and no objective of all pairs."""
+    return (np.asarray,) if objective == "ckmm" else (np.asarray, csr_array)
+
+
 def weights(n, rng, density=1.0):
     W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < density), 1)
     return W + W.T
@@ -27,8 +37,8 @@ def test_exact_bounds_meet_the_definition(name, random_tree, naive):
         weight = rng.integers(1, 4, size=n) if trial % 2 else None
         W = weights(n, rng, density=rng.random())
         expected = naive(random_tree(n, rng), W, weight).bounds(name)
-        for given_as in (np.asarray, csr_array):
-            found = bounds(given_as(W), "precomputed", name, sample_weight=weight)
+        for given_as in forms(name):
+            found = bounds(given_as(W), given_metric(name), name, sample_weight=weight)
             np.testing.assert_allclose((found.lower, found.upper), expected, rtol=1e-9, atol=1e-9)
             assert found.exact and found.lower_interval == (found.lower, found.lower)
 
@@ -39,8 +49,8 @@ def test_no_tree_passes_the_bounds(name, random_tree):
     for _ in range(30):
         n = int(rng.integers(3, 30))
         W, tree = weights(n, rng), random_tree(n, rng)
-        found = bounds(W, "precomputed", name)
-        value = getattr(objectives, name)(tree, W, "precomputed")
+        found = bounds(W, given_metric(name), name)
+        value = getattr(objectives, name)(tree, W, given_metric(name))
         assert found.lower * (1 - 1e-12) <= value <= found.upper * (1 + 1e-12)
         assert found.lower <= found.random <= found.upper
 
@@ -69,9 +79,9 @@ def test_random_trees_meet_their_expectation(name, weighted, random_tree):
     n = 15
     weight = rng.integers(1, 5, size=n) if weighted else None
     W = weights(n, rng)
-    expected = random_value(W, "precomputed", name, sample_weight=weight)
+    expected = random_value(W, given_metric(name), name, sample_weight=weight)
     values = [
-        getattr(objectives, name)(random_tree(n, rng, binary=True), W, "precomputed", sample_weight=weight)
+        getattr(objectives, name)(random_tree(n, rng, binary=True), W, given_metric(name), sample_weight=weight)
         for _ in range(500)
     ]
     assert abs(np.mean(values) - expected) < 4 * np.std(values) / np.sqrt(len(values))
@@ -100,11 +110,11 @@ def test_intervals_cover(kind, name, metric, sets, monkeypatch):
     monkeypatch.setattr("ramify.objectives._bounds._SETS", sets)
     X = data(kind, np.random.default_rng(3))
     W = similarity.get_similarity(metric).block(X, X)
-    exact = bounds(W, "precomputed", name, method="exact")
+    exact = bounds(W, given_metric(name), name, method="exact")
     covered = np.zeros(2)
     centres = []
     for seed in range(100):
-        found = bounds(W, "precomputed", name, method="sampled", random_state=seed)
+        found = bounds(W, given_metric(name), name, method="sampled", random_state=seed)
         assert not found.exact
         for side, (low, high) in enumerate([found.lower_interval, found.upper_interval]):
             covered[side] += low <= (exact.lower, exact.upper)[side] <= high
@@ -133,7 +143,7 @@ def test_large_data_is_sampled_and_a_large_graph_is_not():
     i, j = rng.integers(5500, size=(2, 20000))
     graph = csr_array((rng.random(20000), (i, j)), shape=(5500, 5500))
     graph = graph + graph.T
-    assert bounds(graph, "precomputed", "mw").exact
+    assert bounds(graph, "precomputed-similarity", "mw").exact
 
 
 def _line(seed, n=12):

@@ -13,6 +13,11 @@ from ramify.similarity import get_similarity
 NAMES = ["dasgupta", "mw", "ckmm"]
 
 
+def given_metric(objective):
+    """The metric of given values of the objective's kind."""
+    return "precomputed" if objective == "ckmm" else "precomputed-similarity"
+
+
 def best_value(W, m, points, name):
     """The best value over all binary trees by trying every first split."""
     if len(points) == 1:
@@ -37,13 +42,13 @@ def test_against_all_trees(name, weighted):
         W = np.triu(rng.random((n, n)), 1)
         W += W.T
         m = rng.integers(1, 4, size=n) if weighted else np.ones(n)
-        tree = optimal_tree(W, name, "precomputed", sample_weight=m)
+        tree = optimal_tree(W, name, given_metric(name), sample_weight=m)
         assert tree.is_binary and tree.n_leaves == n
         best = best_value(W, m, tuple(range(n)), name)
         if name == "mw":
             best = m.sum() * (np.outer(m, m) * W).sum() / 2 - best
         assert math.isclose(tree.info["value"], best, abs_tol=1e-9)
-        assert math.isclose(getattr(objectives, name)(tree, W, "precomputed", sample_weight=m), best, abs_tol=1e-9)
+        assert math.isclose(getattr(objectives, name)(tree, W, given_metric(name), sample_weight=m), best, abs_tol=1e-9)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +60,7 @@ def test_no_random_tree_is_better(name, random_tree):
     metric = "sqeuclidean" if name == "ckmm" else "cosine"
     W = get_similarity(metric).block(X, X)
     for _ in range(100):
-        other = getattr(objectives, name)(random_tree(12, rng), W, "precomputed")
+        other = getattr(objectives, name)(random_tree(12, rng), W, given_metric(name))
         assert sign * tree.info["value"] >= sign * other - 1e-9
 
 

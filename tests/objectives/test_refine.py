@@ -110,7 +110,7 @@ def test_threads_and_repeats_do_not_change_the_tree():
 
 
 def test_large_trees_part_by_part(monkeypatch):
-    from ramify.objectives import _search
+    from ramify.objectives import search as _search
 
     monkeypatch.setattr(_search, "_STEPS", 1e5)
     rng = np.random.default_rng(0)
@@ -128,8 +128,8 @@ def test_matrices_graphs_and_weights():
     W = ramify.similarity.cosine(X)
     tree = random_tree(40, 5)
     by_vectors = objectives.dasgupta(ramify.refine(tree, X), X)
-    by_matrix = objectives.dasgupta(ramify.refine(tree, W, "precomputed"), X)
-    by_graph = objectives.dasgupta(ramify.refine(tree, sp.csr_array(W), "precomputed"), X)
+    by_matrix = objectives.dasgupta(ramify.refine(tree, W, "precomputed-similarity"), X)
+    by_graph = objectives.dasgupta(ramify.refine(tree, sp.csr_array(W), "precomputed-similarity"), X)
     assert by_matrix == pytest.approx(by_vectors, rel=2e-3) and by_graph == pytest.approx(by_vectors, rel=2e-3)
     weight = rng.integers(1, 5, size=40).astype(float)
     better = ramify.refine(tree, X, sample_weight=weight)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import ramify
 from ramify import Tree, objectives, similarity
 from ramify.errors import InvalidInput, NotEnoughMemory
-from ramify.objectives import _search
-from ramify.objectives._objective import get_objective
+from ramify.objectives import search as _search
+from ramify.objectives.objective import get_objective
 from ramify.progress import Progress
 
 SIGN = {"dasgupta": 1.0, "mw": 1.0, "ckmm": -1.0}
@@ -28,13 +28,14 @@ def path(n):
 
 def sample(source, objective, n, rng, density=0.4):
     """Data of a kind, and its metric."""
-    if source == "features":
+    if source == "features" or (source, objective) == ("graph", "ckmm"):  # a graph has similarities
         return rng.normal(size=(n, 3)), "sqeuclidean" if objective == "ckmm" else "cosine"
     W = np.triu(rng.random((n, n)), 1)
     if source == "graph":
         W *= rng.random((n, n)) < density
     W = W + W.T
-    return (sp.csr_array(W) if source == "graph" else W), "precomputed"
+    metric = "precomputed" if objective == "ckmm" and source == "matrix" else "precomputed-similarity"
+    return (sp.csr_array(W) if source == "graph" else W), metric
 
 
 def tree_of(search, n):
@@ -55,14 +56,14 @@ def test_every_gain_is_the_change_of_the_objective(source, objective):
         n = int(rng.integers(3, 40))
         X, metric = sample(source, objective, n, rng)
         weight = rng.integers(1, 4, size=n).astype(float) if seed % 3 == 0 else None
-        weights = goal.weights(X, metric, sample_weight=weight)
+        weights = goal.weights(goal.points(X, metric, weight))
         moves = _search.Moves.of(weights, SIGN[objective], 1, Progress())
         tree = path(n) if seed % 5 == 0 else random_tree(n, seed)
         children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
         search = moves.start(children[0::2].copy(), children[1::2].copy())
         known = SIGN[objective] * value(tree, X, metric, sample_weight=weight)
         for part, first in [(n, n), (n, n)] if seed % 2 else [(6, 6), (6, 4)]:
-            count, gained = search.run(part, first, 0.0, 1, -1.0, lambda done, total: None)
+            count, gained = search.run(part, first, 0.0, np.inf, 1, -1.0, lambda done, total: None)
             known -= gained
             exact = SIGN[objective] * value(tree_of(search, n), X, metric, sample_weight=weight)
             assert known == pytest.approx(exact, rel=1e-10) and search.objective() == pytest.approx(exact, rel=1e-10)
@@ -113,7 +114,7 @@ def test_threads_and_repeats_do_not_change_the_tree(grouped, source, steps, monk
     monkeypatch.setattr(_search, "_STEPS", steps)  # few: part by part
     X = similarity.cosine(grouped) if source == "matrix" else ramify.neighbors(grouped, 10, metric="cosine")
     tree = ramify.fit(grouped, method="random-cut", random_state=0)
-    trees = [ramify.refine(tree, X, "precomputed", n_jobs=jobs) for jobs in (1, 2, 2)]
+    trees = [ramify.refine(tree, X, "precomputed-similarity", n_jobs=jobs) for jobs in (1, 2, 2)]
     assert trees[0] == trees[1] == trees[2] != tree
 
 
@@ -130,14 +131,15 @@ def test_a_matrix_and_its_vectors_agree(grouped):
     for objective, metric in [("mw", "cosine"), ("ckmm", "sqeuclidean")]:
         value = getattr(objectives, objective)
         W = similarity.get_similarity(metric)(X)
-        by = [ramify.refine(tree, W, "precomputed", objective), ramify.refine(tree, X, metric, objective)]
+        given = "precomputed" if objective == "ckmm" else "precomputed-similarity"
+        by = [ramify.refine(tree, W, given, objective), ramify.refine(tree, X, metric, objective)]
         assert value(by[0], X, metric) == pytest.approx(value(by[1], X, metric), rel=1e-3)
 
 
 def test_heights_say_how_far_the_sides_are(grouped):
     """1 − cos from vectors; from the matrix the same, counted from the most similar two sides."""
     X, tree = grouped[:300], random_tree(300, 1)
-    better = ramify.refine(tree, similarity.cosine(X), "precomputed")
+    better = ramify.refine(tree, similarity.cosine(X), "precomputed-similarity")
     side = [better.members(c) for c in better.children(better.n_nodes - 1)]
     apart = [1 - similarity.cosine(X[side[0]], X[side[1]]).mean(), ramify.refine(tree, X).height[-1]]
     assert better.height[-1] > better.height[300:].mean() > 0
@@ -178,21 +180,21 @@ def test_sparse_rows(grouped, monkeypatch):
 def test_isolated_points_and_empty_graphs():
     tree = random_tree(12, 0)
     empty = sp.csr_array((12, 12))
-    assert ramify.refine(tree, empty, "precomputed") is tree
+    assert ramify.refine(tree, empty, "precomputed-similarity") is tree
     one = sp.csr_array(([1.0, 1.0], ([0, 7], [7, 0])), shape=(12, 12))
-    better = ramify.refine(tree, one, "precomputed")
-    assert objectives.dasgupta(better, one, "precomputed") == 2.0
+    better = ramify.refine(tree, one, "precomputed-similarity")
+    assert objectives.dasgupta(better, one, "precomputed-similarity") == 2.0
 
 
 @pytest.mark.parametrize(
     ("X", "metric", "objective", "message"),
     [
-        (np.ones((5, 5)), "precomputed", "mw", "tree has 6 leaves but X has 5 rows"),
-        (-np.ones((6, 6)), "precomputed", "mw", "must not be negative"),
-        (sp.csr_array(-np.ones((6, 6))), "precomputed", "mw", "must not be negative"),
-        (np.ones((6, 4)), "precomputed", "mw", "needs a square matrix"),
+        (np.ones((5, 5)), "precomputed-similarity", "mw", "tree has 6 leaves but X has 5 rows"),
+        (-np.ones((6, 6)), "precomputed-similarity", "mw", "must not be negative"),
+        (sp.csr_array(-np.ones((6, 6))), "precomputed-similarity", "mw", "must not be negative"),
+        (np.ones((6, 4)), "precomputed-similarity", "mw", "needs a square matrix"),
         (np.ones((6, 2)), lambda A, B: A @ B.T - 9, "mw", "must not be negative"),
-        (np.ones((6, 6)), similarity.precomputed(kind="distance"), "mw", "objective 'mw' takes similarities"),
+        (np.ones((6, 6)) - np.eye(6), "precomputed", "mw", "objective 'mw' takes similarities"),
         (np.ones((6, 6)), similarity.precomputed(kind="similarity"), "ckmm", "objective 'ckmm' takes distances"),
     ],
 )

@@ -99,7 +99,7 @@ def test_to_dict_is_json():
 
 
 def test_all_trees_worth_the_same():
-    found = score(Tree([4, 4, 5, 5, 6, 6, -1]), np.ones((4, 4)), "precomputed", "mw")
+    found = score(Tree([4, 4, 5, 5, 6, 6, -1]), np.ones((4, 4)), "precomputed-similarity", "mw")
     assert math.isnan(found.normalized) and found.ratio == 1.0
     assert math.isnan(score(Tree([-1]), np.ones((1, 2))).normalized)
 
@@ -113,7 +113,7 @@ def test_weights_and_graphs():
     weight = np.arange(1, 21)
     scores = [
         score(tree, data, metric, "mw", sample_weight=weight)
-        for data, metric in [(X, "cosine"), (W, "precomputed"), (csr_array(W), "precomputed")]
+        for data, metric in [(X, "cosine"), (W, "precomputed-similarity"), (csr_array(W), "precomputed-similarity")]
     ]
     for other in scores[1:]:
         np.testing.assert_allclose(

@@ -103,7 +103,7 @@ def test_graphs():
     (key,) = board.scores["ward"]
     assert key == ("mw", "graph")
     matrix = graph.symmetrize().to_scipy()
-    found = ramify.score(trees["ward"], matrix, "precomputed", "mw")
+    found = ramify.score(trees["ward"], matrix, "precomputed-similarity", "mw")
     assert math.isclose(board.scores["ward"][key].value, found.value)
     with pytest.raises(
         InvalidInput, match="'ckmm' takes distances, but the weights of a neighbour graph are similarities"
@@ -125,7 +125,7 @@ def test_progress():
         (lambda t, X: scoreboard(list(t.values()), X), "a dict with at least one tree"),
         (lambda t, X: scoreboard(t, X[:9]), "tree 'single' has 40 leaves but X has 9 rows"),
         (lambda t, X: scoreboard({"mine": X}, X), "tree 'mine' must be a ramify.Tree, got ndarray"),
-        (lambda t, X: scoreboard(t, X, metrics="precomputed"), r"Say objectives=\['mw'\] for similarities"),
+        (lambda t, X: scoreboard(t, X, metrics=lambda A, B: A @ B.T), r"Say objectives=\['mw'\] for similarities"),
         (lambda t, X: scoreboard(t, X, metrics=lambda A, B: A @ B.T), r"Say objectives=\['mw'\] for similarities"),
         (lambda t, X: scoreboard(t, X, objectives="purity"), "objective 'purity' is not known"),
     ],

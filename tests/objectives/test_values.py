@@ -16,6 +16,16 @@ NAMES = ["dasgupta", "mw", "ckmm"]
 FEATURES = {"dasgupta": ["cosine", "dot"], "mw": ["cosine", "dot"], "ckmm": ["sqeuclidean"]}
 
 
+def given_metric(objective):
+    """The metric of given values of the objective's kind."""
+    return "precomputed" if objective == "ckmm" else "precomputed-similarity"
+
+
+def forms(objective):
+    """Dense or sparse; stored distances are the known ones, and no objective of all pairs."""
+    return (np.asarray,) if objective == "ckmm" else (np.asarray, csr_array)
+
+
 def value(name, *args, **kwargs):
     return getattr(objectives, name)(*args, **kwargs)
 
@@ -39,8 +49,8 @@ def test_against_the_definitions(batch, random_tree, naive):
             reference = naive(tree, W, weight)
             expected = reference.pairs(name)
             assert math.isclose(expected, reference.triples(name), rel_tol=1e-9, abs_tol=1e-9)
-            for given_as in (np.asarray, csr_array):
-                found = value(name, tree, given_as(W), "precomputed", sample_weight=weight)
+            for given_as in forms(name):
+                found = value(name, tree, given_as(W), given_metric(name), sample_weight=weight)
                 assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9)
             for metric in FEATURES[name]:
                 block = similarity.get_similarity(metric).block(X, X)
@@ -90,7 +100,7 @@ def test_sum_of_dasgupta_and_mw_is_constant(random_tree):
 @given(st.integers(2, 30), st.integers(0, 1000))
 def test_every_tree_of_a_unit_clique_costs_the_same(random_tree, n, seed):
     tree = random_tree(n, np.random.default_rng(seed))
-    assert math.isclose(objectives.dasgupta(tree, np.ones((n, n)), "precomputed"), n * (n * n - 1) / 3)
+    assert math.isclose(objectives.dasgupta(tree, np.ones((n, n)), "precomputed-similarity"), n * (n * n - 1) / 3)
 
 
 def test_larger_nodes_are_worth_their_random_binarisations(random_tree):
@@ -176,10 +186,13 @@ def test_one_and_two_leaves():
         ),
         (lambda t, X: objectives.dasgupta(t, X - 5.0 * (np.arange(5) == 2)[:, None], "dot"), "must not be negative"),
         (
-            lambda t, X: objectives.dasgupta(t, -np.ones((5, 5)), "precomputed"),
+            lambda t, X: objectives.dasgupta(t, -np.ones((5, 5)), "precomputed-similarity"),
             r"negative, got -1 \(the matrix at \[0, 1\]",
         ),
-        (lambda t, X: objectives.dasgupta(t, csr_array(-np.ones((5, 5))), "precomputed"), "negative, got -1"),
+        (
+            lambda t, X: objectives.dasgupta(t, csr_array(-np.ones((5, 5))), "precomputed-similarity"),
+            "negative, got -1",
+        ),
         (lambda t, X: objectives.mw(t, X, lambda A, B: A @ B.T - 99), "must not be negative"),
         (lambda t, X: objectives.mw(t, np.where(X > 1, np.nan, X)), "X has NaN"),
         (lambda t, X: objectives.mw(t, X, method="fast"), "method 'fast' is not known"),

@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ramify.agglomerate._links import Scale
+from ramify.agglomerate.links import Scale
 from ramify.errors import InvalidInput
+from ramify.heights import HeightRule
 from ramify.parallel import map_blocks, row_blocks
-from ramify.similarity import get_similarity
+from ramify.points import Points
 from ramify.validate import is_sparse
 
 __all__ = ["CentroidRounds", "VectorScale", "vector_rounds"]
@@ -49,27 +50,24 @@ class VectorScale(Scale):
         return np.quantile(some[np.isfinite(some)], q) if n > 1 else np.zeros(len(q))
 
 
-def vector_rounds(
-    X: Any, metric: Any, linkage: str, sample_weight: np.ndarray | None, n_jobs: int | None
-) -> tuple[CentroidRounds, VectorScale]:
-    """The rounds of the rows of ``X`` and their scale."""
-    similarity = get_similarity(metric)
-    X = similarity.check(X)
+def vector_rounds(points: Points, linkage: str, n_jobs: int | None) -> tuple[CentroidRounds, VectorScale]:
+    """The rounds of the points, which are rows or a matrix, and their scale."""
+    similarity = points.similarity
     ward = linkage == "ward"
-    if linkage not in ("average", "ward") or not (similarity.has_features and similarity.features(X[:1]).exact):
+    if linkage not in ("average", "ward") or not similarity.exact_features:
         raise InvalidInput(
             f"linkage {linkage!r} with metric {str(similarity)!r} does not follow from means; without a graph use "
             "'average' with sqeuclidean, cosine or dot, or 'ward' with sqeuclidean; or set n_neighbors."
         )
     if ward and similarity.name not in ("sqeuclidean", "euclidean"):
         raise InvalidInput(f"linkage 'ward' needs metric 'sqeuclidean', got {str(similarity)!r}.")
-    features = similarity.features(X)
+    features = similarity.features(points.data)
     z = features.take(slice(None))
     z = z.toarray() if is_sparse(z) else z
     sign = -1.0 if similarity.kind == "distance" else 1.0
     shift, scale, offset = sign * features.shift, sign * features.scale, sign * features.offset
     square = np.einsum("ij,ij->i", z, z)
-    mass = np.ones(len(z)) if sample_weight is None else sample_weight
+    mass = np.ones(len(z)) if points.weight is None else points.weight
     core = CentroidRounds(z, square if ward else offset, (shift, scale), mass, ward, n_jobs)
     if ward:
         floor = -float(mass.sum()) * float(square.max())  # |A||B|/(|A|+|B|) is at most a quarter of all
@@ -78,11 +76,10 @@ def vector_rounds(
     best = core.look_at_all()
     top = float(best.max()) if len(z) > 1 else 0.0
     distance = -best[best < 0] if sign < 0 or ward else np.empty(0)
-    a, b = similarity.to_height
     return core, VectorScale(
         kind=similarity.kind,
         ceiling=0.0 if sign < 0 else top,
-        to_height=(0.0, -1.0) if sign < 0 else (a, b) if a > 0 else (top, -1.0),
+        to_height=HeightRule(0.0, -1.0) if sign < 0 else similarity.to_height.from_top(top),
         top=top,
         floor=min(floor, top),
         nearest=float(distance.min(initial=-min(floor, 0.0))),

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify.agglomerate._centroids import vector_rounds
-from ramify.agglomerate._links import Scale, is_graph, point_links
-from ramify.agglomerate._rounds import Rounds, contraction, round_tree, run_rounds
+from ramify.agglomerate.links import Scale, point_links
+from ramify.agglomerate.rounds import Rounds, contraction, round_tree, run_rounds
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import choice, integer, optional
@@ -55,34 +56,33 @@ class RoundsEstimator(TreeEstimator):
         """What else :func:`run_rounds` should know."""
         return {}
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         core: Any
         scale: Scale
-        if self.n_neighbors is None and not is_graph(X, self.metric):
-            core, scale = vector_rounds(X, self.metric, self.linkage, sample_weight, self.n_jobs)
+        if self.n_neighbors is None and not points.is_graph:
+            core, scale = vector_rounds(points, self.linkage, self.n_jobs)
             thresholds = self._thresholds(scale)
         else:
             if self.linkage == "ward":
                 raise InvalidInput("linkage 'ward' needs vectors and n_neighbors=None; on a graph use 'average'.")
             k = 25 if self.n_neighbors is None else self.n_neighbors
-            scale = links = point_links(X, self.metric, k, n_jobs=self.n_jobs, report=report)
+            scale = links = point_links(points, k, n_jobs=self.n_jobs, report=report)
             thresholds = self._thresholds(scale)
-            core = contraction(links, self.linkage, sample_weight, self.n_jobs)
+            core = contraction(links, self.linkage, points.weight, self.n_jobs)
         merges, used = run_rounds(
             core, scale, thresholds, pairs=self._pairs, stage=self._method, report=report, **self._rule()
         )
         tree = round_tree(merges, scale, used if self._heights_are_thresholds else None)
         tree.info.update(method=self._method, linkage=self.linkage, n_rounds=merges.n_rounds, n_parts=merges.n_parts)
         tree.info.update(scale.info)
-        self.rounds_ = Rounds(merges, scale.convert(used) if self._heights_are_thresholds else None)
+        threshold = scale.height(used) if scale.kind == "distance" else scale.convert(used)
+        self.rounds_ = Rounds(merges, threshold if self._heights_are_thresholds else None)
         return tree
 
-    def _cut(self) -> np.ndarray | None:
-        if self.n_clusters is None or self.distance_threshold is not None:
-            return super()._cut()
-        if self.cut == "round":
-            return self.rounds_[self.rounds_.closest(self.n_clusters)]
-        return self._exact(self.n_clusters)
+    def labels_for(self, n_clusters: int | None = None, *, height: float | None = None) -> np.ndarray:
+        if n_clusters is None or height is not None:
+            return super().labels_for(n_clusters, height=height)
+        return self.rounds_[self.rounds_.closest(n_clusters)] if self.cut == "round" else self._exact(n_clusters)
 
     def _exact(self, n_clusters: int) -> np.ndarray:
         """Labels of exactly this many clusters."""
@@ -90,11 +90,3 @@ class RoundsEstimator(TreeEstimator):
 
     def _default_labels(self) -> np.ndarray:
         return self._exact(min(2, self.tree_.n_leaves))
-
-    def _nearest_leaf(self, X: Any) -> np.ndarray:
-        if is_graph(self._fit_X, self.metric):
-            raise InvalidInput(
-                "predict needs the vectors, and this model was fitted on a graph; fit it on vectors, or assign new "
-                "rows with ramify.neighbors.query(X, X_new) and model.labels_."
-            )
-        return super()._nearest_leaf(X)

@@ -1,6 +1,6 @@
 """Exact linkage over a matrix of distances: complete linkage, and whatever vectors of means cannot stand for.
 
-The distances fill one half of an n × n matrix, and the native core merges in it (``core/hac_matrix.hpp``): they are
+The distances fill one half of an n × n matrix, and the native core merges in it (``core/hac/matrix.hpp``): they are
 n (n − 1) / 2 values of the data's own precision, and nothing else grows with n². Single linkage of a given matrix, and
 of one that does not fit, is a spanning tree that grows with one row of distances at a time. Ward, centroid and median
 linkage read the distances as Euclidean ones, as SciPy does, and work on their squares.
@@ -16,18 +16,16 @@ from ramify import _core
 from ramify.agglomerate._merges import Distinct, Merges, duplicates_first
 from ramify.errors import InvalidInput
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import available_memory, check_memory, is_sparse
 
 __all__ = ["distance_matrix", "matrix_merges"]
 
-#: The core's numbers of the linkages.
-_LINKAGES = {"single": 0, "complete": 1, "average": 2, "weighted": 3, "ward": 4, "centroid": 5, "median": 6}
 _SQUARED = ("ward", "centroid", "median")
 _ROWS, _COLUMNS = 256, 2048  # a block of distances
 _ROUNDING = 1e-6  # a distance this far below 0, in parts of the largest one, is 0
-_SELF = 1e-3  # and a point may be this far from itself: the root of what rounding leaves of a square
 
 
 def _precision(X: Any) -> np.dtype:
@@ -36,10 +34,10 @@ def _precision(X: Any) -> np.dtype:
 
 
 def matrix_merges(
-    X: Any, similarity: Similarity, linkage: str, weight: np.ndarray | None, *, n_jobs: int | None, report: Progress
+    points: Points, linkage: str, *, n_jobs: int | None, report: Progress
 ) -> tuple[Merges, dict[str, str]]:
-    """The merges of the rows of ``X`` (or of the matrix that it is), which were checked, and how they were found."""
-    n = X.shape[0]
+    """The merges of rows, or of a matrix, and how they were found."""
+    X, similarity, weight, n = points.data, points.similarity, points.weight, points.n
     distinct = _distinct_rows(X, similarity)
     count = len(distinct.leaf)
     if count == 1:
@@ -78,7 +76,7 @@ def _spanning_merges(X: Any, similarity: Similarity, distinct: Distinct, report:
                 at = tree.add(at, np.ascontiguousarray(value))
                 advance()
     a, b, height = tree.edges()
-    height = np.maximum(height + _zero_height(X, similarity, low, high), 0.0)
+    height = np.maximum(height + _zero_height(similarity, low, high), 0.0)
     return Merges(*_core.merge_edges(distinct.node[a], distinct.node[b], height, 2 * len(distinct.owner) - n))
 
 
@@ -111,7 +109,7 @@ def _lance_williams_merges(
             place += len(others)
 
     kernel = _core.MatrixHac32 if dtype == np.float32 else _core.MatrixHac64
-    hac = kernel(distance, _LINKAGES[linkage], counts, resolve_jobs(n_jobs))
+    hac = kernel(distance, _core.Linkage[linkage], counts, resolve_jobs(n_jobs))
     with report.stage("merge", total=count - 1) as advance:
         hac.start()
         while (before := hac.alive) > 1:
@@ -174,29 +172,23 @@ def distance_matrix(
     with report.stage("distances", total=len(blocks)) as advance:
         ranges = map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
     low, high = min(r[0] for r in ranges), max(r[1] for r in ranges)
-    top = _zero_height(X, similarity, low, high)
+    top = _zero_height(similarity, low, high)
     if low < 0 and similarity.kind == "distance":
         np.maximum(distance, 0, out=distance)
     return distance, top
 
 
-def _zero_height(X: Any, similarity: Similarity, low: float, high: float) -> float:
+def _zero_height(similarity: Similarity, low: float, high: float) -> float:
     """What to add to values in [low, high] so that they are heights; distances are checked.
 
     Similarities w of a known largest value are heights already (1 − cos, 1 − w). Others count as −w, and the largest
     one, that of a point with itself included, is height 0.
     """
     if similarity.kind == "similarity":
-        return -low if similarity.to_height[0] == 0 else 0.0
+        return -low if similarity.to_height.is_open else 0.0
     if low < -_ROUNDING * max(high, -low):
         raise InvalidInput(
             f"Negative values in data: metric {str(similarity)!r} has the distance {low:.6g}, and distances are at "
-            "least 0. Are these similarities? Say so: metric=ramify.similarity."
-            + ("precomputed(kind='similarity')." if similarity.is_given else "custom(f, kind='similarity').")
-        )
-    if similarity.is_given and (own := np.abs(X.diagonal())).max() > _SELF * high:
-        raise InvalidInput(
-            f"X[{own.argmax()}, {own.argmax()}] is {own.max():.6g}, but a point's distance to itself is 0. Are these "
-            "similarities? Say so: metric=ramify.similarity.precomputed(kind='similarity')."
+            "least 0. Are these similarities? Say so: metric=ramify.similarity.custom(f, kind='similarity')."
         )
     return 0.0

@@ -3,8 +3,8 @@
     w(i, j) = max(core_i, core_j, d(i, j) / α)
 
 Vectors whose metric is a squared distance at heart go through lists of neighbours and Borůvka's rounds
-(``core/reach.hpp`` has the idea); their searches are matrix products in blocks, and blocks that lie too far away are
-left out. Other metrics take Prim's algorithm, a row of distances at a time. Both need memory for the data and
+(``core/hac/reach.hpp`` has the idea); their searches are matrix products in blocks, and blocks that lie too far away
+are left out. Other metrics take Prim's algorithm, a row of distances at a time. Both need memory for the data and
 a few numbers a point, never for all pairs.
 """
 
@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors._rows import Frame, Rows
+from ramify.agglomerate.links import FAR
 from ramify.neighbors.exact import exact_neighbors
 from ramify.neighbors.graph import NeighborGraph
+from ramify.neighbors.rows import Frame, Rows
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity
@@ -172,7 +173,7 @@ class _Points:
                 if others[0] == others[-1] == group[0] == group[-1]:
                     continue
                 product = left @ all_rows[J].T
-                exact = (nothing, nothing) if is_sparse(product) else (queries, self.rows[J])
+                exact: tuple[Any, Any] = (nothing, nothing) if is_sparse(product) else (queries, self.rows[J])
                 product = product.toarray() if is_sparse(product) else product
                 _core.reach_scan(
                     np.ascontiguousarray(product),
@@ -261,10 +262,12 @@ def graph_spanning(graph: NeighborGraph, min_samples: int, alpha: float, *, n_jo
     if min_samples > 1:
         nearest = graph.top(min_samples - 1)
         rows = np.flatnonzero(nearest.degree)
-        core[rows] = np.maximum.reduceat(nearest.distances().astype(np.float64), nearest.indptr[rows])
+        core[rows] = np.maximum.reduceat(nearest.values("distance").astype(np.float64), nearest.indptr[rows])
     graph = graph.symmetrize()
     owner = np.repeat(np.arange(n), graph.degree)
-    value = np.maximum(graph.distances().astype(np.float64) / alpha, np.maximum(core[owner], core[graph.indices]))
-    top = float(np.nextafter(value.max(initial=0.0), np.inf))
+    value = np.maximum(
+        graph.values("distance").astype(np.float64) / alpha, np.maximum(core[owner], core[graph.indices])
+    )
+    top = float(np.nextafter(value.max(), np.inf)) if len(value) else FAR
     merges = _core.single_linkage(graph.indptr, graph.indices, value, -1.0, -top, resolve_jobs(n_jobs))
     return merges, core

@@ -1,7 +1,7 @@
 """Exact linkage of vectors in linear memory: average, weighted, Ward, centroid, median and single.
 
 A cluster is a mean vector and a scalar; all searches for nearest clusters are matrix products, block by block, and the
-native core keeps the lists and merges (``core/hac_clusters.hpp`` has the idea and the formulas). Squared Euclidean
+native core keeps the lists and merges (``core/hac/clusters.hpp`` has the idea and the formulas). Squared Euclidean
 distance, cosine and dot product are one case: with V(x) = 0, or max‖x‖² − ‖x‖² for the dot product, all three are
 
     D(A, B) = V(A) + V(B) + ‖μ(A) − μ(B)‖², V(A ∪ B) = a V(A) + b V(B) + ab ‖μ(A) − μ(B)‖², a = |A|/|A ∪ B|, b = 1 − a
@@ -20,14 +20,14 @@ from ramify import _core
 from ramify.agglomerate._merges import Merges, duplicates_first
 from ramify.agglomerate._search import search_all, search_some
 from ramify.parallel import resolve_jobs, row_blocks
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import check_memory, is_sparse
 
 __all__ = ["is_linear", "vector_merges"]
 
-#: The core's numbers of the linkages.
-_LINKAGES = {"average": 0, "ward": 1, "centroid": 2, "weighted": 3, "median": 4, "single": 5}
+_LINKAGES = ("average", "weighted", "ward", "centroid", "median", "single")
 
 _LIST = 24  # candidates a cluster: more cost time in every merge, fewer cost searches
 _SINGLE_LIST = 10  # single linkage searches for all points of a group again, however many each of them knew
@@ -48,27 +48,25 @@ def is_linear(linkage: str, similarity: Similarity) -> bool:
 
 
 def vector_merges(
-    X: Any,
+    rows: Points,
     linkage: str,
-    similarity: Similarity,
-    weight: np.ndarray | None,
     *,
     stop: float = np.inf,
     n_jobs: int | None,
     report: Progress,
 ) -> Merges:
-    """The merges of the rows of ``X``, which were checked, where :func:`is_linear`.
+    """The merges of rows, where :func:`is_linear`.
 
     With ``stop``, merges higher than that may be missing.
     """
-    n, d = X.shape
+    similarity, weight, n, d = rows.similarity, rows.weight, rows.n, rows.d
     # Means in float64 and float32; lists of candidates, and as much again while they are searched for.
     check_memory(
         n * (12 * d + 24 * _LIST + 120),
         f"HAC with {linkage} linkage on {n} points of {d} features",
         "reduce the number of features first (PCA, or TruncatedSVD for sparse rows).",
     )
-    points = _place(X, similarity.order)
+    points = _place(rows.rows, similarity.order)
     first = _core.first_equal_rows(points.mean) if points.duplicates_first else np.arange(n, dtype=np.int32)
     distinct = duplicates_first(first)
     count = len(distinct.leaf)
@@ -85,7 +83,7 @@ def vector_merges(
     hac = _core.VectorHac(
         points.mean,
         mean32,
-        _LINKAGES[linkage],
+        _core.Linkage[linkage],
         min(_SINGLE_LIST if linkage == "single" else _LIST, count - 1),
         weight,
         points.spread,
@@ -100,9 +98,9 @@ def vector_merges(
         todo, step = count - 1, max(256, count // 100)
         limit = _native_limit(stop, linkage, similarity) / points.unit**2
         while todo:
-            rows = hac.run(1, limit, step)
-            if len(rows):
-                search_some(hac, mean32, rows, n_jobs)
+            again = hac.run(1, limit, step)
+            if len(again):
+                search_some(hac, mean32, again, n_jobs)
             elif hac.alive - 1 == todo:
                 break  # all that is left is higher
             advance(todo - hac.alive + 1)

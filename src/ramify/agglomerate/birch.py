@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify import _core
+from ramify.agglomerate.hac import HAC
 from ramify.base import TreeEstimator
 from ramify.flat.optimal import dp_means_cuts
 from ramify.neighbors import query
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import check_vectors, integer, is_sparse, number, optional
+from ramify.validate import columns_in_use, integer, number, optional
 
 __all__ = ["Birch"]
 
@@ -32,7 +34,8 @@ class Birch(TreeEstimator):
     branching_factor : int
         Subclusters of a node at most, at least 2.
     n_clusters : int, optional
-        Cut into this many clusters, or the closest number below: ``labels_``. By default they are the subclusters.
+        So many clusters in ``labels_``: as in scikit-learn, Ward's linkage of the subclusters' centres joins those;
+        with fewer subclusters than that it is a cut of the tree. By default ``labels_`` are the subclusters.
     distance_threshold : float, optional
         Or cut at this height.
     n_jobs : int
@@ -84,24 +87,29 @@ class Birch(TreeEstimator):
         self.distance_threshold = distance_threshold
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         from sklearn.cluster import Birch as CFTree
 
-        X = check_vectors(X)
-        n = X.shape[0]
+        X, n = points.rows, points.n
+        if points.is_sparse:  # centres are dense
+            X = X[:, columns_in_use(X)]
         with report.stage("cf-tree", total=1) as advance:
-            model = CFTree(threshold=self.threshold, branching_factor=self.branching_factor, n_clusters=None).fit(X)
+            model = CFTree(
+                threshold=self.threshold, branching_factor=self.branching_factor, n_clusters=None, compute_labels=False
+            ).fit(X)
             advance()
         parent, centers = _cf_parents(model.root_)
         rows = centers.astype(X.dtype)
-        if is_sparse(X):
+        if points.is_sparse:
             from scipy.sparse import csr_array
 
             rows = csr_array(rows)
         nearest = query(rows, X, k=1, metric="sqeuclidean", n_jobs=self.n_jobs, progress=report).indices[:, 0]
         _, first, number = np.unique(nearest, return_index=True, return_inverse=True)
         self.n_subclusters_ = len(first)
-        self._subcluster = np.argsort(np.argsort(first))[number]
+        order = np.argsort(first)
+        self._subcluster = np.argsort(order)[number]
+        self._centers = centers[np.unique(nearest)[order]]
         tree = _with_points(parent, nearest, n)
         if n > 1:
             spread = dp_means_cuts(tree, X, n_jobs=self.n_jobs).node_cost / tree.size
@@ -112,6 +120,11 @@ class Birch(TreeEstimator):
 
     def _default_labels(self) -> np.ndarray:
         return self._subcluster
+
+    def labels_for(self, n_clusters: int | None = None, *, height: float | None = None) -> np.ndarray:
+        if n_clusters is None or height is not None or n_clusters >= self.n_subclusters_:
+            return super().labels_for(n_clusters, height=height)
+        return HAC(linkage="ward", n_clusters=n_clusters).fit(self._centers).labels_[self._subcluster]
 
 
 def _cf_parents(root: Any) -> tuple[np.ndarray, np.ndarray]:

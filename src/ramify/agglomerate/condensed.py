@@ -61,7 +61,8 @@ class CondensedTree:
     def stability(self) -> np.ndarray:
         r"""Excess of mass of each cluster: :math:`\sum (\lambda - \lambda_{birth})` over its points."""
         cluster = self.parent - self.n_points
-        excess = (self.lambda_val - self.birth[cluster]) * self.child_size
+        with np.errstate(over="ignore"):  # distances near the smallest number there is
+            excess = (self.lambda_val - self.birth[cluster]) * self.child_size
         return np.bincount(cluster, weights=excess, minlength=self.n_clusters)
 
     def select(self, method: str = "eom", *, allow_single_cluster: bool = False) -> np.ndarray:

@@ -7,17 +7,17 @@ graph without a link are joined last, the smallest first, at similarity 0.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._links import Links, point_links
-from ramify.agglomerate._rounds import RoundMerges, contraction, run_rounds
+from ramify.agglomerate.links import Links, point_links
+from ramify.agglomerate.rounds import RoundMerges, contraction, run_rounds
 from ramify.errors import InvalidInput
 from ramify.parallel import resolve_jobs
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
+from ramify.validate import check_memory
 
 __all__ = ["GRAPH_LINKAGES", "binary_tree", "graph_hac"]
 
@@ -25,17 +25,15 @@ GRAPH_LINKAGES = ("average", "single", "complete", "weighted")
 
 
 def graph_hac(
-    X: Any,
-    metric: Any,
+    points: Points,
     linkage: str,
     *,
     epsilon: float = 0.0,
     stop: float = np.inf,
-    sample_weight: np.ndarray | None = None,
     n_jobs: int | None = -1,
     report: Progress,
 ) -> Tree:
-    """The binary tree of a :class:`~ramify.NeighborGraph` or a sparse matrix of similarities.
+    """The binary tree of points that are a graph.
 
     With ``epsilon`` above 0, rounds also merge pairs within a factor 1 + ε of the best (not for single linkage, which
     is exact in any case); ``tree.info["epsilon"]`` keeps it. With ``stop``, what is higher than that may be missing.
@@ -45,12 +43,14 @@ def graph_hac(
             f"linkage {linkage!r} needs vectors or a full matrix, got a graph; on graphs use "
             f"{', '.join(map(repr, GRAPH_LINKAGES))}."
         )
-    links = point_links(X, metric, 0, n_jobs=n_jobs, report=report)
+    links = point_links(points, 0, n_jobs=n_jobs, report=report)
     if linkage == "single":
         merges = _single(links, n_jobs)
     else:
-        core = contraction(links, linkage, sample_weight, n_jobs)
-        least = max(links.floor, links.similarity(stop) - 1e-6 * abs(links.top)) if np.isfinite(stop) else links.floor
+        core = contraction(links, linkage, points.weight, n_jobs)
+        least = (
+            max(links.floor, links.to_height.value(stop) - 1e-6 * abs(links.top)) if np.isfinite(stop) else links.floor
+        )
         merges, _ = run_rounds(core, links, [least], pairs=True, epsilon=epsilon, stage="hac", report=report)
     tree = binary_tree(merges, links)
     tree.info.update(method="hac", linkage=linkage, n_parts=merges.n_parts, **links.info)
@@ -71,6 +71,11 @@ def _single(links: Links, n_jobs: int | None) -> RoundMerges:
     indptr, indices, value = links.take()
     # The forest takes the smallest values first: distances as they are, similarities with their sign turned.
     sign = -links.scale
+    check_memory(  # the values with their sign, every edge with its end in order, and some numbers a point
+        3 * value.nbytes + 100 * (len(indptr) - 1),
+        f"Single linkage of a graph of {len(indptr) - 1} points and {len(indices)} edges",
+        "build it with fewer neighbours.",
+    )
     nearness = value if sign > 0 else -value
     left, right, order, round_ = _core.single_linkage(indptr, indices, nearness, 1.0, np.inf, resolve_jobs(n_jobs))
     joined = np.isinf(order)

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ramify.agglomerate._links import is_graph
 from ramify.agglomerate._matrix import matrix_merges
 from ramify.agglomerate._stop import stop_above, tree_of_parts
 from ramify.agglomerate._vectors import is_linear, vector_merges
 from ramify.agglomerate.graph_hac import graph_hac
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.similarity import Similarity, get_similarity
 from ramify.tree import Tree
@@ -58,9 +58,9 @@ class HAC(TreeEstimator):
     metric : str, Similarity or callable
         d(x, y): a metric of :mod:`ramify.similarity`, or a function of two arrays of rows. A distance counts as it is;
         of the similarities, cosine as 1 − cos, those of largest value 1 as 1 − w, others as their largest value over
-        the data minus w (so "dot" is max‖x‖² − ⟨x, y⟩). ``"precomputed"`` takes an n × n matrix of distances;
-        ``ramify.similarity.precomputed(kind="similarity")`` one of similarities. Ward, centroid and median linkage are
-        Euclidean ("euclidean" or "sqeuclidean", which here mean the same) and read given distances as such.
+        the data minus w (so "dot" is max‖x‖² − ⟨x, y⟩). ``"precomputed"`` takes given distances and
+        ``"precomputed-similarity"`` given similarities; :mod:`ramify.points` has their forms. Ward, centroid and median
+        linkage are Euclidean ("euclidean" or "sqeuclidean", which here mean the same) and read given distances as such.
     epsilon : float
         On graphs, above 0: merge pairs within a factor 1 + ε of the best similarity either side has or had, many at a
         time (a (1 + ε)-approximate tree; ``tree.info["epsilon"]`` says so). 0 is exact.
@@ -80,7 +80,7 @@ class HAC(TreeEstimator):
     ``fit(X, sample_weight=w)`` gives the tree of the data in which point i is there :math:`w_i` times, whose copies are
     merged at height 0 beforehand. Single, complete, weighted and median linkage do not depend on the weights.
 
-    On a :class:`~ramify.NeighborGraph` or a square sparse matrix of similarities, HAC is exact for the graph: pairs of
+    On a :class:`~ramify.NeighborGraph`, and on sparse given values, HAC is exact for the graph: pairs of
     points without an edge have similarity 0 (for distances: are at the largest distance of the graph). A cosine
     similarity w has height 2 − 2w, other similarities count from 1 or from the largest one down; see
     :mod:`ramify.agglomerate.graph_hac`.
@@ -131,30 +131,18 @@ class HAC(TreeEstimator):
         self.full_tree = full_tree
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        stop = self._stop()
-        if is_graph(X, self.metric):
-            tree = graph_hac(
-                X,
-                self.metric,
-                self.linkage,
-                epsilon=self.epsilon,
-                stop=stop,
-                sample_weight=sample_weight,
-                n_jobs=self.n_jobs,
-                report=report,
-            )
-            tree = stop_above(tree, stop)
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        stop, jobs = self._stop(), self.n_jobs
+        if points.is_graph:
+            tree = graph_hac(points, self.linkage, epsilon=self.epsilon, stop=stop, n_jobs=jobs, report=report)
+            tree = stop_above(tree, stop + 4.0 * np.spacing(tree.info.get("missing_distance", 0.0)))
             if np.isfinite(stop):
                 tree.info["full_tree"] = False
             return tree
-        similarity = get_similarity(self.metric)
-        X = similarity.check(X)
-        info: dict[str, Any] = {"method": "hac", "linkage": self.linkage, "metric": str(similarity)}
+        similarity = points.similarity
+        info: dict[str, Any] = {"method": "hac", "linkage": self.linkage}
         if is_linear(self.linkage, similarity):
-            merges = vector_merges(
-                X, self.linkage, similarity, sample_weight, stop=stop, n_jobs=self.n_jobs, report=report
-            )
+            merges = vector_merges(points, self.linkage, stop=stop, n_jobs=jobs, report=report)
         else:
             if self.linkage in ("ward", "centroid", "median") and not (
                 similarity.is_given and similarity.kind == "distance"
@@ -163,13 +151,13 @@ class HAC(TreeEstimator):
                     f"linkage {self.linkage!r} needs metric 'euclidean', got {str(similarity)!r}. "
                     "Normalise the rows and use 'euclidean', or use linkage='average'."
                 )
-            merges, how = matrix_merges(X, similarity, self.linkage, sample_weight, n_jobs=self.n_jobs, report=report)
+            merges, how = matrix_merges(points, self.linkage, n_jobs=jobs, report=report)
             info.update(how)
         if np.isfinite(stop):
-            tree = tree_of_parts(*merges, X.shape[0], stop)
+            tree = tree_of_parts(*merges, points.n, stop)
             tree.info.update(info, full_tree=False)
             return tree
-        return Tree.from_merges(*merges, X.shape[0], info=info)
+        return Tree.from_merges(*merges, points.n, info=info)
 
     def _stop(self) -> float:
         """The height that the tree ends at."""
@@ -187,7 +175,7 @@ class HAC(TreeEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if isinstance(self.metric, str | Similarity) and str(self.metric) == "precomputed":
+        if isinstance(self.metric, str | Similarity) and str(self.metric).startswith("precomputed"):
             tags.input_tags.pairwise = True
             tags.input_tags.positive_only = get_similarity(self.metric).kind == "distance"
         return tags

@@ -30,7 +30,7 @@ class ReciprocalNN(RoundsEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`ramify.similarity`. ``"precomputed"`` for a sparse matrix of similarities.
+        See :mod:`ramify.similarity`, and :mod:`ramify.points` for graphs and given distances.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1). None: no graph, exact average or Ward
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time and linear memory.

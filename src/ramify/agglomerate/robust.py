@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._links import is_graph
 from ramify.agglomerate._reach import Spanning, graph_spanning, has_order, matrix_spanning, vector_spanning
 from ramify.agglomerate.condensed import SELECTIONS, CondensedTree, condense
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.neighbors.build import neighbors
 from ramify.neighbors.graph import NeighborGraph
+from ramify.points import Points
 from ramify.progress import Progress
-from ramify.similarity import Similarity, get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_int, choice, integer, number, optional
 
@@ -127,26 +126,26 @@ class RobustSingleLinkage(TreeEstimator):
         self.distance_threshold = distance_threshold
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        if is_graph(X, self.metric):
-            graph = _graph_of(X, self.metric)
-            _check_graph(graph)
-            n = graph.n_points
-            tree = self._of_graph(graph, n, {"input": "graph"})
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        n = points.n
+        if points.heights.is_open:
+            raise InvalidInput(
+                f"metric {points.metric!r} has no largest value to count distances from; use a distance such as "
+                "'euclidean', or 'cosine'."
+            )
+        if points.is_graph:
+            _warn_of_parts(points.data)
+            tree = self._of_graph(points.data, n, report)
+        elif self.n_neighbors is None or n == 1 or points.form == "matrix":
+            tree = self._exact(points, report)
         else:
-            similarity = get_similarity(self.metric, kind="distance")
-            _check_similarity(similarity, similarity.to_height[0] if similarity.kind == "similarity" else 1.0)
-            X = similarity.check(X)
-            n = X.shape[0]
-            if self.n_neighbors is None or n == 1:
-                tree = self._exact(X, similarity, report)
-            else:
-                k = min(max(self.n_neighbors, self._samples(n) - 1), n - 1)
-                graph = neighbors(X, k, similarity, n_jobs=self.n_jobs, progress=report)
-                graph = graph.connect(X, n_jobs=self.n_jobs, progress=report)
-                tree = self._of_graph(graph, n, {"neighbors": graph.info})
-        self.condensed_tree_: CondensedTree = condense(tree, self.min_cluster_size, sample_weight=sample_weight)
-        tree.info.update(method="robust", metric=str(self.metric), min_samples=self._samples(n), alpha=self.alpha)
+            k = min(max(self.n_neighbors, self._samples(n) - 1), n - 1)
+            graph = neighbors(points, k, n_jobs=self.n_jobs, progress=report)
+            graph = graph.connect(points, n_jobs=self.n_jobs, progress=report)
+            tree = self._of_graph(graph, n, report)
+            tree.info["neighbors"] = graph.info
+        self.condensed_tree_: CondensedTree = condense(tree, self.min_cluster_size, sample_weight=points.weight)
+        tree.info.update(method="robust", min_samples=self._samples(n), alpha=self.alpha)
         return tree
 
     def _samples(self, n: int) -> int:
@@ -154,8 +153,8 @@ class RobustSingleLinkage(TreeEstimator):
             return min(self.min_cluster_size, n)
         return check_int("min_samples", self.min_samples, low=1, high=n, why=f"for {n} points")
 
-    def _exact(self, X: Any, similarity: Similarity, report: Progress) -> Tree:
-        n = X.shape[0]
+    def _exact(self, points: Points, report: Progress) -> Tree:
+        X, similarity, n = points.data, points.similarity, points.n
         k = self._samples(n)
         if n == 1:
             self.core_distances_ = np.zeros(1)
@@ -165,11 +164,11 @@ class RobustSingleLinkage(TreeEstimator):
         self.core_distances_ = edges.core
         return _tree_of(edges, n)
 
-    def _of_graph(self, graph: NeighborGraph, n: int, info: dict[str, Any]) -> Tree:
-        merges, self.core_distances_ = graph_spanning(graph, self._samples(n), self.alpha, n_jobs=self.n_jobs)
-        tree = _binary(merges, n)
-        tree.info.update(info)
-        return tree
+    def _of_graph(self, graph: NeighborGraph, n: int, report: Progress) -> Tree:
+        with report.stage("spanning tree", total=1) as advance:
+            merges, self.core_distances_ = graph_spanning(graph, self._samples(n), self.alpha, n_jobs=self.n_jobs)
+            advance()
+        return _binary(merges, n)
 
     def _cut(self) -> np.ndarray | None:
         condensed = self.condensed_tree_
@@ -179,19 +178,7 @@ class RobustSingleLinkage(TreeEstimator):
         return labels if cut is None else cut
 
 
-def _graph_of(X: Any, metric: Any) -> NeighborGraph:
-    """A sparse matrix holds distances with ``metric="precomputed"``, and similarities otherwise, as everywhere."""
-    if isinstance(X, NeighborGraph):
-        return X
-    given = get_similarity(metric, kind="distance")
-    kind = given.kind if given.is_given else "similarity"
-    return NeighborGraph.from_scipy(X, kind=kind)
-
-
-def _check_graph(graph: NeighborGraph) -> None:
-    _check_similarity(graph, graph.to_height[0] if graph.kind == "similarity" else 1.0)
-    if graph.n_points == 0:
-        raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
+def _warn_of_parts(graph: NeighborGraph) -> None:
     parts = int(graph.components().max()) + 1
     if parts > 1:
         warnings.warn(
@@ -199,14 +186,6 @@ def _check_graph(graph: NeighborGraph) -> None:
             "Link them by their nearest points with graph.connect(X).",
             RamifyWarning,
             stacklevel=5,
-        )
-
-
-def _check_similarity(metric: Any, largest: float) -> None:
-    if largest <= 0:
-        raise InvalidInput(
-            f"metric {str(getattr(metric, 'metric', metric))!r} has no largest value to count distances from; use a "
-            "distance such as 'euclidean', or 'cosine'."
         )
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ramify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
-from ramify.agglomerate._links import Scale, is_graph
+from ramify.agglomerate.links import Scale
 from ramify.errors import InvalidInput
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import check_choice, integer, number, optional
@@ -42,7 +43,7 @@ class SCC(RoundsEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`ramify.similarity`. ``"precomputed"`` for a sparse matrix of similarities.
+        See :mod:`ramify.similarity`, and :mod:`ramify.points` for graphs and given distances.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1). None: no graph, exact average or Ward
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time and linear memory.
@@ -66,7 +67,8 @@ class SCC(RoundsEstimator):
         Exactly ``n_clusters`` clusters (the round that would lead below stops at its strongest links), or the round
         with the closest number of clusters, as in the thesis.
     distance_threshold : float, optional
-        Or cut at this height.
+        Or cut at this height, which is one more threshold where ``thresholds`` are not given: clusters exactly that far
+        apart join.
     dp_means_lambda : float, optional
         Or take the clustering with the least DP-means cost, squared distances to the cluster means and this price a
         cluster: of all cuts of the tree (``cut="exact"``), or of the rounds (``cut="round"``, as in the thesis). For
@@ -129,17 +131,19 @@ class SCC(RoundsEstimator):
         self.dp_means_lambda = dp_means_lambda
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         self._cuts: OptimalCuts | None = None
         if self.dp_means_lambda is not None:
             if self.n_clusters is not None or self.distance_threshold is not None:
                 raise InvalidInput("Give one of n_clusters, distance_threshold and dp_means_lambda.")
-            metric = _cost_metric(X, self.metric)
-        tree = super()._fit(X, sample_weight, report)
+            metric = _cost_metric(points)
+        tree = super()._fit(points, report)
         if self.dp_means_lambda is not None:
             from ramify.flat.optimal import dp_means_cuts
 
-            self._cuts = dp_means_cuts(tree, X, metric=metric, sample_weight=sample_weight, n_jobs=self.n_jobs)
+            self._cuts = dp_means_cuts(
+                tree, points.rows, metric=metric, sample_weight=points.weight, n_jobs=self.n_jobs
+            )
         return tree
 
     def _cut(self) -> np.ndarray | None:
@@ -166,19 +170,24 @@ class SCC(RoundsEstimator):
     def _thresholds(self, scale: Scale) -> Iterable[float]:
         if isinstance(self.thresholds, str):
             check_choice("thresholds", self.thresholds, _SCHEDULES)
-            return _schedule(self.thresholds, self.n_rounds, scale).tolist()
+            schedule = _schedule(self.thresholds, self.n_rounds, scale)
+            if self.distance_threshold is not None:
+                cut = scale.to_height.value(self.distance_threshold)
+                if scale.floor < cut <= scale.top:
+                    schedule = np.unique(np.append(schedule, cut))[::-1]
+            return schedule.tolist()
         return _given(self.thresholds, scale).tolist()
 
 
-def _cost_metric(X: Any, metric: Any) -> str:
-    """The metric of the DP-means cost for data and a metric of SCC."""
-    if is_graph(X, metric) or str(metric) not in ("sqeuclidean", "euclidean", "cosine"):
-        given = "a graph" if is_graph(X, metric) else f"metric {str(metric)!r}"
+def _cost_metric(points: Points) -> str:
+    """The metric of the DP-means cost for data of SCC."""
+    if points.is_graph or points.metric not in ("sqeuclidean", "euclidean", "cosine"):
+        given = "a graph" if points.is_graph else f"metric {points.metric!r}"
         raise InvalidInput(
             f"dp_means_lambda needs vectors with metric 'sqeuclidean', 'euclidean' or 'cosine', got {given}; use "
             "n_clusters, or ramify.flat.by_dp_means(model.tree_, vectors, lam)."
         )
-    return "cosine" if str(metric) == "cosine" else "sqeuclidean"
+    return "cosine" if points.metric == "cosine" else "sqeuclidean"
 
 
 def _schedule(name: str, n_rounds: int, scale: Scale) -> np.ndarray:

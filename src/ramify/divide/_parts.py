@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ramify.agglomerate._links import is_graph
 from ramify.features import FeatureMap
-from ramify.neighbors.graph import NeighborGraph, as_graph
+from ramify.heights import HeightRule
+from ramify.neighbors.graph import NeighborGraph
 from ramify.parallel import map_blocks, row_blocks
-from ramify.similarity import Kind, get_similarity
+from ramify.points import Points
 from ramify.validate import check_memory, is_sparse
 
-__all__ = ["DensePart", "FeaturePart", "GraphPart", "Part", "find_part", "rows_of"]
+__all__ = ["DensePart", "FeaturePart", "GraphPart", "Part", "find_part"]
 
 _DENSE = 128  # points of a part that is solved densely
 _BLOCK = 1 << 16  # rows of running sums held at a time
@@ -82,7 +82,8 @@ class Part(ABC):
         volume = np.cumsum(degree[order])
         crossing = np.maximum(np.cumsum(degree[order] - 2.0 * inner)[:-1], 0.0)
         rest = np.maximum(volume[-1] - volume[:-1], np.finfo(float).tiny)
-        first = int(np.argmin(crossing / volume[:-1] + crossing / rest)) + 1
+        with np.errstate(over="ignore"):
+            first = int(np.argmin(crossing / volume[:-1] + crossing / rest)) + 1
         left = np.zeros(self.size, dtype=bool)
         left[order[:first]] = True
         return left, float(crossing[first - 1] / (self.mass[left].sum() * self.mass[~left].sum()))
@@ -292,46 +293,23 @@ def _halves(component: np.ndarray) -> np.ndarray:
 
 
 def find_part(
-    X: Any, metric: Any, mass: np.ndarray | None, random: np.random.Generator, *, n_jobs: int | None = -1
-) -> tuple[Part, Kind, Callable[[float], float]]:
-    """All points as one part with the weights of a metric, of what kind they are, and the height of a mean weight."""
-    if is_graph(X, metric):
-        graph = as_graph(X, metric)
-        return GraphPart.of(graph, _masses(mass, graph.n_points)), "similarity", _graph_height(graph)
-    similarity = get_similarity(metric)
-    X = similarity.check(X)
-    n = X.shape[0]
-    mass = _masses(mass, n)
+    points: Points, random: np.random.Generator, *, weighted: bool = True, n_jobs: int | None = -1
+) -> tuple[Part, HeightRule]:
+    """All points as one part, and the height of a mean weight."""
+    n = points.n
+    mass = np.ones(n) if points.weight is None or not weighted else points.weight
+    if points.is_graph:
+        graph: NeighborGraph = points.data
+        if graph.kind == "distance":  # the largest one, at which all pairs without an edge count
+            rule = HeightRule(float(graph.distances().max(initial=0.0)), 0.0)
+        else:
+            rule = graph.to_height.from_top(float(graph.weight.max(initial=0.0)))
+        return GraphPart.of(graph, mass), rule
+    similarity, rule = points.similarity, points.heights
     if similarity.has_features:
-        features, unit = similarity.features(X, random_state=random).in_units()
+        features, unit = similarity.features(points.rows, random_state=random).in_units()
         if not is_sparse(features.rows):
-            return FeaturePart.of(features, mass, n_jobs), similarity.kind, lambda w: float(similarity.height(w * unit))
+            return FeaturePart.of(features, mass, n_jobs), HeightRule(rule.shift, rule.slope * unit)
     # The matrix, and once more as much for the two sides that it is cut into.
-    check_memory(16 * n * n, f"metric {str(similarity)!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
-    W = similarity.matrix(X, dtype=np.float64, n_jobs=n_jobs)
-    return DensePart.of(W, mass), similarity.kind, lambda w: float(similarity.height(w))
-
-
-def _graph_height(graph: NeighborGraph) -> Callable[[float], float]:
-    """The height of a mean weight; of distances the largest one, at which all pairs without an edge count."""
-    if graph.kind == "distance":
-        top = float(graph.distances().max(initial=0.0))
-        return lambda w: top
-    a, b = graph.to_height if graph.to_height[0] > 0 else (float(graph.weight.max(initial=0.0)), -1.0)
-    return lambda w: a + b * w
-
-
-def _masses(mass: np.ndarray | None, n: int) -> np.ndarray:
-    return np.ones(n) if mass is None else np.asarray(mass, dtype=np.float64)
-
-
-def rows_of(X: Any, metric: Any, rows: np.ndarray) -> Any:
-    """Some of the points of ``X``: rows, or rows and columns where it has one of each a point."""
-    if isinstance(X, NeighborGraph):
-        metric = X.similarity or "precomputed"
-        if X.kind == "distance":
-            return NeighborGraph.from_scipy(X.to_scipy("distance")[rows][:, rows], metric=metric, kind="distance")
-        part = X.to_scipy()[rows][:, rows]
-        part.eliminate_zeros()  # they are as good as no edge
-        return NeighborGraph.from_scipy(part, metric=metric)
-    return X[rows][:, rows] if get_similarity(metric).is_given else X[rows]
+    check_memory(16 * n * n, f"metric {points.metric!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
+    return DensePart.of(similarity.matrix(points.data, dtype=np.float64, n_jobs=n_jobs), mass), rule

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._links import is_graph, point_links
+from ramify.agglomerate.links import point_links
 from ramify.divide._rows import shuffled_features
+from ramify.errors import InvalidInput
 from ramify.features import FeatureMap, squared_norms
+from ramify.heights import HeightRule
 from ramify.parallel import row_blocks
+from ramify.points import Points
 from ramify.progress import Progress
-from ramify.similarity import Similarity, get_similarity
 from ramify.validate import check_memory, is_sparse
 
 __all__ = ["Weights", "find_weights"]
@@ -31,8 +33,8 @@ class Weights:
     n_points : int
     sign : 1.0 or -1.0
         Distances or similarities.
-    to_height : (a, b)
-        The height of a mean weight w: ``a + b·w``.
+    to_height : HeightRule
+        The height of a mean weight.
     run : callable
         ``run(parameters, threads, tell)`` splits them: parents, heights, and ``inside`` as it was used.
     info : dict
@@ -41,30 +43,31 @@ class Weights:
 
     n_points: int
     sign: float
-    to_height: tuple[float, float]
+    to_height: HeightRule
     run: Callable[[Any, int, Callable[[int], None]], tuple[np.ndarray, np.ndarray, float]]
     info: dict[str, Any] = field(default_factory=dict)
 
 
-def find_weights(X: Any, metric: Any, random: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Weights:
-    """The weights of vectors, of a graph or of a precomputed matrix."""
-    if is_graph(X, metric):
-        return _graph_weights(X, metric, random, n_jobs, report)
-    similarity = get_similarity(metric)
-    X = similarity.check(X)
-    if similarity.has_features:
-        return _feature_weights(X, similarity, random, n_jobs)
-    return _matrix_weights(X, similarity, random, n_jobs, report)
+def find_weights(points: Points, random: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Weights:
+    """The weights of vectors, of a graph or of a matrix."""
+    if points.is_graph:
+        return _graph_weights(points, random, n_jobs, report)
+    if points.similarity.has_features:
+        return _feature_weights(points, random, n_jobs)
+    return _matrix_weights(points, random, n_jobs, report)
 
 
-def _feature_weights(X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None) -> Weights:
-    features, unit = similarity.features(X, random_state=random).in_units()
-    if is_sparse(features.rows) and not is_sparse(X):
+def _feature_weights(points: Points, random: np.random.Generator, n_jobs: int | None) -> Weights:
+    similarity = points.similarity
+    features, unit = similarity.features(points.rows, random_state=random).in_units()
+    if is_sparse(features.rows) and not features.exact:
         features = _sketch(features, random)
     order = random.permutation(features.shape[0])
     z = shuffled_features(features, order, n_jobs)
     offset, shift = features.offset[order], features.shift
-    a, b = _to_height(similarity, lambda: float(squared_norms(z).max()) * features.scale)
+    rule = similarity.to_height
+    if rule.is_open:
+        rule = rule.from_top(float(squared_norms(z).max()) * features.scale)
     if similarity.kind == "similarity":
         # Rows that share a direction, as embeddings do, are told apart better about their mean.
         mean = z.mean(axis=0, dtype=np.float64).astype(np.float32)
@@ -75,8 +78,10 @@ def _feature_weights(X: Any, similarity: Similarity, random: np.random.Generator
     def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
         return _core.bisect_features(z, order, offset, features.scale, shift, parameters, threads, tell)
 
-    info = {"metric": str(similarity), "weights": "features" if features.exact else "random features"}
-    return Weights(len(order), _sign(similarity), (a, b * unit), run, info)
+    info: dict[str, Any] = {"weights": "features" if features.exact else "random features"}
+    if not features.exact:
+        info["approximations"] = ["random features"]
+    return Weights(len(order), _sign(points), HeightRule(rule.shift, rule.slope * unit), run, info)
 
 
 def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:
@@ -93,31 +98,31 @@ def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:
     return FeatureMap(rows, features.offset, features.scale, features.shift, exact=False)
 
 
-def _matrix_weights(
-    X: Any, similarity: Similarity, random: np.random.Generator, n_jobs: int | None, report: Progress
-) -> Weights:
-    n = X.shape[0]
+def _matrix_weights(points: Points, random: np.random.Generator, n_jobs: int | None, report: Progress) -> Weights:
+    similarity, n = points.similarity, points.n
     check_memory(
         4 * n * n,
         f"BisectConquer with metric {str(similarity)!r} on {n} points",
         "use a metric with a feature map (cosine, dot, sqeuclidean, rbf, laplacian) or a graph (ramify.neighbors).",
     )
     order = random.permutation(n)
-    weight = similarity.matrix(X, order, n_jobs=n_jobs, report=report)
+    weight = similarity.matrix(points.data, order, n_jobs=n_jobs, report=report)
 
     def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
         return _core.bisect_matrix(weight, order, parameters, threads, tell)
 
-    info = {"metric": str(similarity), "weights": "matrix"}
-    return Weights(n, _sign(similarity), _to_height(similarity, lambda: float(weight.max())), run, info)
+    return Weights(n, _sign(points), points.heights.from_top(float(weight.max())), run, {"weights": "matrix"})
 
 
-def _graph_weights(X: Any, metric: Any, random: np.random.Generator, n_jobs: int | None, report: Progress) -> Weights:
-    links = point_links(X, metric, 0, n_jobs=n_jobs, report=report)
+def _graph_weights(points: Points, random: np.random.Generator, n_jobs: int | None, report: Progress) -> Weights:
+    links = point_links(points, 0, n_jobs=n_jobs, report=report)
     n = links.n_points
     order = random.permutation(n)
     indptr, indices, value = links.take()
-    weight = (links.shift + links.scale * value).astype(np.float32)
+    wide = links.shift + links.scale * value
+    if (largest := float(np.abs(wide).max(initial=0.0))) > float(np.finfo(np.float32).max):
+        raise InvalidInput(f"values of pairs of up to {largest:.1e} are too large; divide the data first.")
+    weight = wide.astype(np.float32)
 
     def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
         return _core.bisect_graph(indptr, indices.copy(), weight, order, parameters, threads, tell)
@@ -125,11 +130,5 @@ def _graph_weights(X: Any, metric: Any, random: np.random.Generator, n_jobs: int
     return Weights(n, -1.0, links.to_height, run, {**links.info, "weights": "graph"})
 
 
-def _to_height(similarity: Similarity, top: Callable[[], float]) -> tuple[float, float]:
-    """Heights of products and of similarities of unknown range count from the largest one down."""
-    a, b = similarity.to_height
-    return (top(), b) if (a, b) == (0.0, -1.0) else (a, b)
-
-
-def _sign(similarity: Similarity) -> float:
-    return 1.0 if similarity.kind == "distance" else -1.0
+def _sign(points: Points) -> float:
+    return 1.0 if points.kind == "distance" else -1.0

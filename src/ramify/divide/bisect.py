@@ -12,6 +12,7 @@ from ramify.divide._rows import leaf_counter
 from ramify.divide._weights import find_weights
 from ramify.errors import InvalidInput
 from ramify.parallel import resolve_jobs
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import Check, check_float, check_memory, check_random_state, choice, integer, optional
@@ -92,7 +93,7 @@ class BisectConquer(TreeEstimator):
 
     Notes
     -----
-    ``fit`` also takes a :class:`~ramify.NeighborGraph` or a square sparse matrix of similarities, where pairs without
+    ``fit`` also takes a :class:`~ramify.NeighborGraph` or sparse given values, where pairs without
     an edge have similarity 0 (for distances: are at the largest distance of the graph).
 
     The step needs no tuning: the ratio :math:`\lVert W x\rVert / \lVert x\rVert`, of which the iteration is a power
@@ -148,13 +149,13 @@ class BisectConquer(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        if sample_weight is not None and np.ptp(sample_weight) > 0:
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        if not points.uniform:
             raise InvalidInput(
                 "A bisection counts every row once and takes no sample_weight; repeat rows, or use method='kmeans'."
             )
         random = check_random_state(self.random_state)
-        weights = find_weights(X, self.metric, random, n_jobs=self.n_jobs, report=report)
+        weights = find_weights(points, random, n_jobs=self.n_jobs, report=report)
         n, threads = weights.n_points, resolve_jobs(self.n_jobs)
         theta = min(self.theta or (_SMALL_SET if n <= _SMALL_SET else _THETA), n)
         check_memory(4 * threads * theta**2, f"average linkage of {theta} points", "use a smaller theta.")

@@ -8,6 +8,7 @@ from ramify import _core
 from ramify.base import TreeEstimator
 from ramify.divide._rows import leaf_counter, shuffled_features
 from ramify.parallel import resolve_jobs
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
@@ -101,10 +102,9 @@ class BisectingKMeans(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         similarity = get_similarity("cosine" if self.metric == "cosine" else "sqeuclidean")
-        X = similarity.check(X)
-        n = X.shape[0]
+        n, sample_weight = points.n, points.weight
         random = check_random_state(self.random_state)
         order = random.permutation(n)
         stop = self.n_clusters is not None and self.distance_threshold is None
@@ -112,7 +112,7 @@ class BisectingKMeans(TreeEstimator):
             check_int("n_clusters", self.n_clusters, high=n, why=f"for {n} points")
         theta, threads = 1 if stop else min(self.theta, n), resolve_jobs(self.n_jobs)
         check_memory(4 * threads * theta**2, f"average linkage of {theta} points", "use a smaller theta.")
-        features, unit = similarity.features(X).in_units()
+        features, unit = similarity.features(points.rows).in_units()
         z = shuffled_features(features, order, self.n_jobs)
         with leaf_counter(report, "k-means", n) as tell:
             parent, height = _core.divide_kmeans(
@@ -131,5 +131,5 @@ class BisectingKMeans(TreeEstimator):
             )
         height *= unit
         parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
-        info = {"method": "kmeans", "metric": self.metric, "height": "inertia"}
+        info = {"method": "kmeans", "height": "inertia"}
         return Tree.from_parents(parent, n, height, info=info) if stop else Tree(parent, height, info=info)

@@ -14,6 +14,7 @@ from ramify import _core
 from ramify.base import TreeEstimator
 from ramify.errors import InvalidInput
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import check_random_state, check_vectors, choice, is_sparse
@@ -61,6 +62,7 @@ class RandomCut(TreeEstimator):
     """
 
     _checks: ClassVar = {"metric": choice("sqeuclidean", "euclidean", "cosine")}
+    _finite: ClassVar = False
 
     def __init__(
         self,
@@ -77,14 +79,14 @@ class RandomCut(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        X = check_vectors(X, finite=False)
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        X = points.rows
         random = check_random_state(self.random_state)
         direction = random.standard_normal(X.shape[1]) if X.shape[1] > 1 else np.ones(1)
         parent, height = np.empty(2 * X.shape[0] - 1, dtype=np.int64), np.empty(2 * X.shape[0] - 1)
         _project(X, direction.astype(X.dtype), self.metric == "cosine", self.n_jobs, report, height[: X.shape[0]])
         _cut(parent, height, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
-        return Tree(parent, height, info={"method": "random-cut", "metric": self.metric, "height": "projected extent"})
+        return Tree(parent, height, info={"method": "random-cut", "height": "projected extent"})
 
 
 def _cut(parent: np.ndarray, height: np.ndarray, seed: int, threads: int) -> None:
@@ -109,7 +111,7 @@ def _project(
         if is_sparse(part):
             position[rows] = part @ direction
             if normalize:
-                with np.errstate(invalid="ignore"):
+                with np.errstate(invalid="ignore", divide="ignore"):
                     position[rows] /= np.sqrt(part.multiply(part) @ np.ones(d))
         else:
             _core.project_rows(np.ascontiguousarray(part), direction, normalize, position[rows])
@@ -118,5 +120,5 @@ def _project(
     with report.stage("random cut", total=len(blocks)) as advance:
         map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
     if not np.isfinite(position).all():
-        check_vectors(X, nonzero_rows=normalize)
+        check_vectors(X, nonzero_rows=normalize, squares=False)
         raise InvalidInput("X has values too large to project; divide it by its largest absolute value.")

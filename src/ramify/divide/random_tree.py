@@ -8,9 +8,10 @@ import numpy as np
 
 from ramify import _core
 from ramify.base import TreeEstimator
+from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import check_random_state, check_vectors, choice
+from ramify.validate import check_random_state, choice
 
 __all__ = ["RandomTree"]
 
@@ -55,13 +56,17 @@ class RandomTree(TreeEstimator):
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        n = check_vectors(X).shape[0]
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        n = points.n
         random = check_random_state(self.random_state)
         info = {"method": "random", "kind": self.kind, "height": "edges to the deepest leaf"}
-        if self.kind == "path":
-            return Tree(path_parents(random.permutation(n)), info=info)
-        return Tree.from_parents(_core.uniform_tree(n, int(random.integers(2**63))), n, info=info)
+        with report.stage("random tree", total=1) as advance:
+            if self.kind == "path":
+                tree = Tree(path_parents(random.permutation(n)), info=info)
+            else:
+                tree = Tree.from_parents(_core.uniform_tree(n, int(random.integers(2**63))), n, info=info)
+            advance()
+        return tree
 
 
 def path_parents(order: np.ndarray) -> np.ndarray:

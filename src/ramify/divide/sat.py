@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ramify.agglomerate._links import is_graph
 from ramify.base import TreeEstimator
-from ramify.divide._parts import Part, find_part, rows_of
+from ramify.divide._parts import Part, find_part
 from ramify.divide.bisect import BisectConquer
 from ramify.divide.random_tree import path_parents
 from ramify.errors import RamifyWarning
-from ramify.neighbors.graph import as_graph
+from ramify.heights import HeightRule
 from ramify.parallel import one_blas_thread
+from ramify.points import Points
 from ramify.progress import Progress
-from ramify.similarity import get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_random_state, integer, optional
 
@@ -114,24 +113,23 @@ class SatConquer(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
-        from ramify.objectives._objective import get_objective
+    def _fit(self, points: Points, report: Progress) -> Tree:
+        from ramify.objectives.objective import get_objective
 
         random = check_random_state(self.random_state)
-        graph = is_graph(X, self.metric)
-        X = as_graph(X, self.metric) if graph else get_similarity(self.metric).check(X)
         bisect = self._bisection(random)
-        whole = bisect.fit(X, sample_weight=sample_weight, progress=report).tree_
+        whole = bisect.fit(points, progress=report).tree_
         n = whole.n_leaves
-        part, kind, to_height = find_part(X, self.metric, None, random, n_jobs=self.n_jobs)
+        part, rule = find_part(points, random, weighted=False, n_jobs=self.n_jobs)
+        kind = "similarity" if points.is_graph else points.kind
         trees = {"O3": whole}
         if n > 2:
             with one_blas_thread():  # nothing must depend on the number of threads
                 first = max_2sat(part, 1.0 if kind == "distance" else -1.0, random, self.n_init, self.n_iter)
                 trees["O1"] = _path(first, random)
-                trees["O2"] = self._two_sides(X, first, part, to_height, random, report)
+                trees["O2"] = self._two_sides(points, first, part, rule, random, report)
         goal = get_objective("ckmm" if kind == "distance" else "mw")
-        weights = goal.weights(X, self.metric)
+        weights = goal.weights(points)
         values = {
             name: goal.value(weights.pair_sums(tree, self.n_jobs, report), weights.mass)
             for name, tree in sorted(trees.items())
@@ -139,6 +137,7 @@ class SatConquer(TreeEstimator):
         best = max(values, key=lambda name: (values[name], name))
         self.values_ = values
         info = {**whole.info, "method": "sat", "best": best, "values": values}
+        info.pop("params")
         return Tree(trees[best].parent, trees[best].height, info=info)
 
     def _bisection(self, random: np.random.Generator) -> BisectConquer:
@@ -152,17 +151,21 @@ class SatConquer(TreeEstimator):
         )
 
     def _two_sides(
-        self, X: Any, first: np.ndarray, part: Part, to_height: Any, random: np.random.Generator, report: Progress
+        self,
+        points: Points,
+        first: np.ndarray,
+        part: Part,
+        rule: HeightRule,
+        random: np.random.Generator,
+        report: Progress,
     ) -> Tree:
         """Recursive bisections of S and of T under one root."""
         sides = [np.flatnonzero(first), np.flatnonzero(~first)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RamifyWarning)  # half of a connected graph often falls apart
-            trees = [
-                self._bisection(random).fit(rows_of(X, self.metric, rows), progress=report).tree_ for rows in sides
-            ]
+            trees = [self._bisection(random).fit(points.part(rows), progress=report).tree_ for rows in sides]
         between = float(part.product(first.astype(np.float64))[~first].sum()) / (len(sides[0]) * len(sides[1]))
-        return _join(trees, sides, float(to_height(between)))
+        return _join(trees, sides, float(rule(between)))
 
 
 def max_2sat(part: Part, sign: float, random: np.random.Generator, n_init: int = 4, n_iter: int = 50) -> np.ndarray:

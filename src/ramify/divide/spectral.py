@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._links import is_graph
 from ramify.base import TreeEstimator
 from ramify.divide._parts import Part, find_part
 from ramify.errors import InvalidInput
 from ramify.neighbors.build import neighbors
 from ramify.parallel import one_blas_thread
+from ramify.points import Points, as_points
 from ramify.progress import Progress
-from ramify.similarity import get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_random_state, integer, optional
 
@@ -40,7 +39,7 @@ class SpectralCut(TreeEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`ramify.similarity`. ``"precomputed"`` for a sparse matrix of similarities.
+        See :mod:`ramify.similarity`, and :mod:`ramify.points` for graphs and given values.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1), with its weights. None: all pairs,
         through the feature map of a similarity that is not negative: ``"cosine"``, ``"rbf"`` or ``"laplacian"``.
@@ -86,10 +85,10 @@ class SpectralCut(TreeEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _fit(self, X: Any, sample_weight: Any, report: Progress) -> Tree:
+    def _fit(self, points: Points, report: Progress) -> Tree:
         random = check_random_state(self.random_state)
-        source, info = self._source(X, report)
-        part = find_part(source, self.metric, sample_weight, random, n_jobs=self.n_jobs)[0]
+        source, info = self._source(points, report)
+        part = find_part(source, random, n_jobs=self.n_jobs)[0]
         if part.smallest() < 0:
             raise InvalidInput(
                 f"SpectralCut needs similarities that are not negative; the smallest one is {part.smallest():.4g}. Use "
@@ -103,23 +102,20 @@ class SpectralCut(TreeEstimator):
         height = np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n))
         return Tree(tree.parent, height, info={"method": "spectral", **info})
 
-    def _source(self, X: Any, report: Progress) -> tuple[Any, dict[str, Any]]:
+    def _source(self, points: Points, report: Progress) -> tuple[Points, dict[str, Any]]:
         """Where the weights come from: the graph given, the neighbours of vectors, or the vectors; and the info."""
-        if is_graph(X, self.metric):
-            return X, {"input": "graph"}
-        similarity = get_similarity(self.metric)
-        X = similarity.check(X)
-        info = {"metric": str(similarity)}
-        if self.n_neighbors is not None and similarity.name != "precomputed" and X.shape[0] > 1:
-            k = min(self.n_neighbors, X.shape[0] - 1)
-            graph = neighbors(X, k, similarity, n_jobs=self.n_jobs, progress=report)
-            return graph, {**info, "neighbors": graph.info}
-        if similarity.kind == "distance" and X.shape[0] > 1:
+        n = points.n
+        if points.is_graph or n == 1:
+            return points, {}
+        if self.n_neighbors is not None and points.form == "rows":
+            graph = neighbors(points, min(self.n_neighbors, n - 1), n_jobs=self.n_jobs, progress=report)
+            return as_points(graph, sample_weight=points.weight), {"neighbors": graph.info}
+        if points.kind == "distance":
             raise InvalidInput(
-                f"SpectralCut on all pairs needs a similarity, and metric {str(similarity)!r} is a distance; use "
+                f"SpectralCut on all pairs needs a similarity, and metric {points.metric!r} is a distance; use "
                 "metric='rbf', or a graph with n_neighbors=25."
             )
-        return X, info
+        return points, {}
 
 
 def split_all(part: Part, random: np.random.Generator, report: Progress) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.features import FeatureMap
-from ramify.flat._features import cost_features
+from ramify.flat.features import cost_features
 from ramify.parallel import map_blocks, one_blas_thread, row_blocks
 from ramify.progress import ProgressLike, reporting
 from ramify.validate import check_float, check_int, check_random_state, check_vectors, is_sparse

@@ -8,10 +8,10 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
-from ramify.flat._features import check_metric, cost_features
-from ramify.objectives._weights import FeatureWeights
+from ramify.flat.features import check_metric, cost_features
+from ramify.objectives.weights import FeatureWeights
 from ramify.tree import Tree
-from ramify.validate import check_float
+from ramify.validate import check_float, check_sample_weight
 
 __all__ = ["OptimalCuts", "by_dp_means", "dp_means_cuts", "optimal_cuts"]
 
@@ -143,7 +143,8 @@ def dp_means_cuts(
         raise InvalidInput(
             f"X has {features.shape[0]} rows and the tree {tree.n_leaves} leaves; give the rows it is of."
         )
-    return OptimalCuts(tree, _spreads(tree, FeatureWeights(features, metric, sample_weight), n_jobs))
+    weight = check_sample_weight(sample_weight, tree.n_leaves)
+    return OptimalCuts(tree, _spreads(tree, FeatureWeights(features, metric, weight), n_jobs))
 
 
 def by_dp_means(

@@ -6,7 +6,7 @@ why and what to do; ``docs/files.md`` lists the formats.
 
 from ramify.io.atomic import atomic_path, atomic_write, check_writable
 from ramify.io.items import check_items, read_items, read_labels, write_labels
-from ramify.io.trees import read_tree, write_tree
+from ramify.io.trees import read_hierarchy, read_tree, write_tree
 from ramify.io.vectors import read_vectors
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "atomic_write",
     "check_items",
     "check_writable",
+    "read_hierarchy",
     "read_items",
     "read_labels",
     "read_tree",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ramify.errors import FileError
-from ramify.io._common import PathLike
+from ramify.io.common import PathLike
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ import os
 import numpy as np
 
 from ramify.errors import FileError
-from ramify.io._common import PathLike
+from ramify.io.common import PathLike
 
 DTYPES: dict[str, np.dtype] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1")}
 

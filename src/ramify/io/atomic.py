@@ -72,9 +72,14 @@ def atomic_write(path: PathLike, mode: str = "wb", **options: Any) -> Iterator[I
         yield file
 
 
-def check_writable(path: PathLike) -> None:
-    """Raise now, before long work, if ``path`` could not be written at its end."""
+def check_writable(path: PathLike, *inputs: PathLike | None) -> None:
+    """Raise now, before long work, if ``path`` could not be written at its end, or is one of the files to be read."""
     target = _resolve(path)
+    for source in inputs:
+        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):
+            raise FileError(
+                f"{path} is read by this command and would be overwritten; choose another name for the result."
+            )
     try:
         with tempfile.TemporaryFile(dir=target.parent):
             pass

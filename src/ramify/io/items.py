@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import FileError, InvalidInput
-from ramify.io._common import PathLike, find, listing, missing_column, reading
-from ramify.io._numpy import read_npy, read_npz
-from ramify.io._table import KINDS as TABLES
-from ramify.io._table import read_table_column
+from ramify.io.arrays import read_npy, read_npz
 from ramify.io.atomic import atomic_path, atomic_write
+from ramify.io.common import PathLike, find, listing, missing_column, reading
+from ramify.io.table import KINDS as TABLES
+from ramify.io.table import read_table_column
 
 __all__ = ["check_items", "read_items", "read_labels", "write_labels"]
 
@@ -73,8 +73,14 @@ def read_labels(path: PathLike, column: str | None = None) -> np.ndarray:
         return np.array(texts, dtype=np.str_)
 
 
-def write_labels(path: PathLike, labels: np.ndarray, items: Sequence[str] | None = None) -> None:
-    """Write one label a row: ``.npy`` or ``.txt``; with the items beside them ``.csv``, ``.tsv`` or ``.parquet``."""
+def write_labels(
+    path: PathLike, labels: np.ndarray, items: Sequence[str] | None = None, *, excel_safe: bool = False
+) -> None:
+    """Write one label a row: ``.npy`` or ``.txt``; with the items beside them ``.csv``, ``.tsv`` or ``.parquet``.
+
+    A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula; ``excel_safe`` puts an
+    apostrophe before such items in ``.csv`` and ``.tsv`` files.
+    """
     from pathlib import Path
 
     kind = Path(path).suffix.lower()
@@ -88,7 +94,10 @@ def write_labels(path: PathLike, labels: np.ndarray, items: Sequence[str] | None
     elif kind in (".csv", ".tsv", ".parquet"):
         import pyarrow as pa
 
-        columns = {} if items is None else {"item": pa.array(list(items), pa.string())}
+        texts = None if items is None else [str(item) for item in items]
+        if texts is not None and excel_safe and kind != ".parquet":
+            texts = [f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text for text in texts]
+        columns = {} if texts is None else {"item": pa.array(texts, pa.string())}
         table = pa.table({**columns, "label": pa.array(labels)})
         with atomic_path(path) as draft:
             if kind == ".parquet":

@@ -1,8 +1,8 @@
 """Newick, the text form of trees that biology's tools share.
 
 Heights go into branch lengths (height of the parent less height of the node). Where adding them up again would not
-give the height to the last bit, a note ``[&height=...]`` follows the node, which other readers skip as a comment;
-rounds of level-wise methods become ``[&level=...]``. So a tree comes back equal.
+give the height to the last bit, a note ``[&ramify_height=...]`` follows the node, which other readers skip as a
+comment; rounds of level-wise methods become ``[&ramify_level=...]``. So a tree comes back equal.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def from_newick(text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
     if not isinstance(text, str | bytes):
         raise InvalidInput(f"Newick must be text, got {type(text).__name__}. Read the file first.")
     data = text.encode("utf-8", "replace") if isinstance(text, str) else text
+    data = data.removeprefix(b"\xef\xbb\xbf")  # some editors begin UTF-8 files with a byte order mark
     nodes = _core.newick_read(data)
     if nodes["fault"]:
         raise FileError(_fault(data, nodes["fault"], nodes["position"]))

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ramify.errors import FileError, InvalidInput
-from ramify.io._common import PathLike, find_file, reading
-from ramify.io._numpy import read_npy
+from ramify.io.arrays import read_npy
 from ramify.io.atomic import atomic_write
+from ramify.io.common import PathLike, find_file, reading
 
 if TYPE_CHECKING:
+    from ramify.dag import ClusterDag
     from ramify.tree import Tree
 
-__all__ = ["read_tree", "write_tree"]
+__all__ = ["read_hierarchy", "read_tree", "write_tree"]
 
 TREE = (".tree", ".ramify")
 NEWICK = (".nwk", ".newick", ".tre")
@@ -42,6 +43,7 @@ def read_tree(path: PathLike, items: Sequence[str] | None = None) -> Tree:
     >>> read_tree(path).height.tolist()
     [0.0, 0.0, 0.0, 1.0, 3.0]
     """
+    from ramify.io import treefile
     from ramify.tree import Tree
 
     find_file(path)
@@ -49,7 +51,7 @@ def read_tree(path: PathLike, items: Sequence[str] | None = None) -> Tree:
         with open(path, "rb") as file:
             start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
         if start.startswith(b"PK"):
-            return Tree.load(path)
+            return treefile.load(path)
         try:
             if start.startswith(b"\x93NUMPY"):
                 return Tree.from_linkage(np.asarray(read_npy(path)))
@@ -64,15 +66,29 @@ def read_tree(path: PathLike, items: Sequence[str] | None = None) -> Tree:
     raise FileError(f"{path} is not a tree: expected a ramify tree, Newick, a SciPy linkage (.npy) or JSON.")
 
 
+def read_hierarchy(path: PathLike, items: Sequence[str] | None = None) -> Tree | ClusterDag:
+    """The tree in a file, as :func:`read_tree`, or the graph of overlapping clusters that ``ClusterDag.save`` wrote."""
+    from ramify.dag import ClusterDag
+    from ramify.io.archive import formats_in
+    from ramify.io.dagfile import FORMAT
+
+    find_file(path)
+    return ClusterDag.load(path) if FORMAT in formats_in(path) else read_tree(path, items)
+
+
 def write_tree(tree: Tree, path: PathLike, items: Sequence[str] | None = None) -> None:
     """Write a tree, whole or not at all.
 
     ``.tree`` is ramify's own format (everything is kept), ``.nwk`` Newick (with ``items`` as the names of the leaves),
-    ``.npy`` a SciPy linkage matrix (binary trees), ``.json`` plain JSON.
+    ``.npy`` a SciPy linkage matrix (binary trees), ``.json`` plain JSON (``items`` become ``info["names"]``).
     """
+    from ramify.io import treefile
+
     kind = check_tree_name(path)
+    if items is not None and len(items) != tree.n_leaves:
+        raise InvalidInput(f"items must have one entry a leaf ({tree.n_leaves}), got {len(items)}.")
     if kind in TREE:
-        tree.save(path)
+        treefile.save(tree, path)
     elif kind in NEWICK:
         text = tree.to_newick(items)
         with atomic_write(path, "w") as file:
@@ -82,9 +98,28 @@ def write_tree(tree: Tree, path: PathLike, items: Sequence[str] | None = None) -
         with atomic_write(path) as file:
             np.save(file, linkage, allow_pickle=False)
     else:
-        data = tree.to_dict()
+        data = (tree if items is None else tree.with_info(names=[str(item) for item in items])).to_dict()
         with atomic_write(path, "w") as file:
             json.dump(data, file)
+
+
+def save(tree: Tree, path: PathLike) -> None:
+    """Write a tree in the format that the ending says, and in ramify's own where it says none."""
+    from ramify.io import treefile
+
+    if Path(path).suffix.lower() in (*NEWICK, ".npy", ".json"):
+        write_tree(tree, path, tree.info.get("names"))
+    else:
+        treefile.save(tree, path)
+
+
+def load(path: PathLike) -> Tree:
+    """The tree that :func:`save` wrote."""
+    from ramify.io import treefile
+
+    if Path(path).suffix.lower() in (*NEWICK, ".npy", ".json"):
+        return read_tree(path)
+    return treefile.load(path)
 
 
 def check_tree_name(path: PathLike) -> str:

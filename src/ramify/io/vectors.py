@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import FileError
-from ramify.io._common import Columns, PathLike, find, reading
-from ramify.io._numpy import read_npy, read_npz, read_sparse_npz
-from ramify.io._table import KINDS as TABLES
-from ramify.io._table import read_table_vectors
 from ramify.io._vecs import DTYPES as VECS
 from ramify.io._vecs import read_vecs
+from ramify.io.arrays import read_npy, read_npz, read_sparse_npz
+from ramify.io.common import Columns, PathLike, find, reading
+from ramify.io.table import KINDS as TABLES
+from ramify.io.table import read_table_vectors
 
 __all__ = ["read_vectors"]
 
@@ -60,7 +60,7 @@ def read_vectors(path: PathLike, *, column: Columns = None) -> Any:
             if vectors is None:
                 vectors = read_npz(path, one, NAMES, ndim=2)
         elif kind == ".h5ad":
-            from ramify.io._h5ad import read_h5ad
+            from ramify.io.h5ad import read_h5ad
 
             vectors = read_h5ad(path, one)
         else:

@@ -12,9 +12,9 @@ from typing import Any
 from ramify.neighbors.ann import AnnIndex
 from ramify.neighbors.build import neighbors, query
 from ramify.neighbors.exact import Neighborhoods
-from ramify.neighbors.graph import NeighborGraph, as_graph
+from ramify.neighbors.graph import NeighborGraph
 
-__all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "as_graph", "neighbors", "query"]
+__all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "neighbors", "query"]
 
 
 class _CallableModule(ModuleType):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors._rows import Rows
+from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 

@@ -12,8 +12,9 @@ from ramify.neighbors.ann import ann_neighbors
 from ramify.neighbors.exact import Nearest, Neighborhoods, exact_neighbors, exact_query
 from ramify.neighbors.graph import NeighborGraph
 from ramify.neighbors.shards import shard_neighbors
+from ramify.points import as_points
 from ramify.progress import Progress, ProgressLike, reporting
-from ramify.similarity import Similarity, get_similarity
+from ramify.similarity import Similarity
 from ramify.validate import check_choice, check_float, check_int, is_sparse
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
@@ -43,11 +44,11 @@ def neighbors(
     Parameters
     ----------
     X : array or CSR of shape (n, d)
-        For ``metric="precomputed"`` the n × n matrix of values.
+        With given values the n × n matrix of them; see :mod:`ramify.points`.
     k : int
         Neighbours a row, below n.
     metric : str, Similarity or callable
-        See :mod:`ramify.similarity`; a bare function and ``"precomputed"`` are distances.
+        See :mod:`ramify.similarity`; a bare function is a distance.
     method : {"auto", "exact", "shards", "ann"}
         ``"exact"`` computes every pair once by blocks of matrix products (n²d work). ``"shards"`` compares rows of
         nearby cells only (about n^1.5 d) and finds the share ``recall`` of the neighbours; for dense rows and metrics
@@ -78,16 +79,17 @@ def neighbors(
     'exact'
     """
     check_choice("method", method, _METHODS)
-    similarity = get_similarity(metric)
-    X = similarity.check(X)
-    n = X.shape[0]
+    points = as_points(X, metric)
+    if points.is_graph:
+        raise InvalidInput("X is a graph already; use graph.top(k) for its k nearest a row, or pass the vectors.")
+    X, similarity, n = points.data, points.similarity, points.n
     _check_size(n)
     k = check_int("k", k, low=1, high=max(n - 1, 0), why=f"for {n} points") if n > 1 else _no_neighbors(k)
     recall = check_float("recall", recall, low=0.0, high=1.0, open_low=True)
     method = _choose(method, X, similarity)
     info: dict[str, Any] = {"method": method, "k": k, "metric": str(similarity)}
     if n == 1:
-        return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info)
+        return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info, X.dtype)
     with reporting(progress) as report:
         if method == "exact":
             found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
@@ -98,7 +100,7 @@ def neighbors(
                 X, k, similarity, recall=recall, random_state=random_state, n_jobs=n_jobs, report=report
             )
             info |= plan.info
-    return _graph(found, similarity, info)
+    return _graph(found, similarity, info, X.dtype)
 
 
 def _choose(method: str, X: Any, similarity: Similarity) -> str:
@@ -144,13 +146,14 @@ def query(
     >>> found.indices.tolist()
     [[2, 1], [0, 1]]
     """
-    similarity = get_similarity(metric)
-    X, Y = similarity.check(X), similarity.check(Y, name="Y")
+    points = as_points(X, metric)
+    X, similarity = points.rows, points.similarity
+    Y = similarity.check(Y, name="Y")
     if X.shape[1] != Y.shape[1]:
         raise InvalidInput(f"Y has {Y.shape[1]} columns, X has {X.shape[1]}; use the same embedding for both.")
     _check_size(max(X.shape[0], Y.shape[0]))
     k = check_int("k", k, low=1, high=X.shape[0], why=f"for {X.shape[0]} points")
-    if not isinstance(X, type(Y)) and not (isinstance(X, np.ndarray) and isinstance(Y, np.ndarray)):
+    if is_sparse(X) != is_sparse(Y):
         raise InvalidInput("X and Y must both be dense or both be sparse; convert one of them.")
     if X.dtype != Y.dtype:
         X, Y = X.astype(np.float64, copy=False), Y.astype(np.float64, copy=False)
@@ -161,17 +164,18 @@ def query(
     return Neighborhoods(found.indices, weight, distance)
 
 
-def _graph(found: Nearest, similarity: Similarity, info: dict[str, Any]) -> NeighborGraph:
-    """The graph of a search's result; places without a neighbour are left out."""
+def _graph(found: Nearest, similarity: Similarity, info: dict[str, Any], dtype: np.dtype) -> NeighborGraph:
+    """The graph of a search's result in the precision of the rows; places without a neighbour are left out."""
     indices = found.indices
     keeps_distance = similarity.kind == "distance" or similarity.order == "angle"
     values = similarity.height(found.values) if keeps_distance else found.values
-    values = _float32(values)
+    values = np.ascontiguousarray(values) if dtype == np.float64 else _float32(values)
     _core.sort_rows(indices, values)
     present = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     weight, distance = (None, values[present]) if keeps_distance else (values[present], None)
-    return NeighborGraph(indptr, indices[present], weight, distance=distance, metric=similarity, info=info)
+    kind = similarity.kind if similarity.is_given else None
+    return NeighborGraph(indptr, indices[present], weight, distance=distance, metric=similarity, kind=kind, info=info)
 
 
 def _float32(values: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import numpy as np
 from ramify.errors import InvalidInput
 from ramify.neighbors.exact import exact_query
 from ramify.neighbors.graph import NeighborGraph
+from ramify.points import as_points
 from ramify.progress import Progress, ProgressLike, reporting
 
 __all__ = ["connect"]
@@ -26,7 +27,7 @@ def connect(
         return graph
     if X is None:
         left, right = _to_the_largest(label)
-        height = np.full(len(left), np.inf if graph.kind == "distance" else graph.to_height[0])
+        height = np.full(len(left), np.inf if graph.kind == "distance" else graph.to_height.shift)
         how = "weight 0 between first points"
     else:
         with reporting(progress) as report:
@@ -50,7 +51,7 @@ def _to_the_nearest(
     similarity = graph.similarity
     if similarity is None:
         raise InvalidInput(f"the graph does not know how to compute {graph.metric!r}; use connect() without X.")
-    X = similarity.check(X)
+    X = as_points(X, similarity).data
     if X.shape[0] != graph.n_points:
         raise InvalidInput(
             f"X has {X.shape[0]} rows, the graph has {graph.n_points} points; pass the rows it was built from."

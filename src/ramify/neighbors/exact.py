@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors._rows import Frame, Rows
+from ramify.errors import InvalidInput
+from ramify.neighbors.rows import Frame, Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity
@@ -104,7 +105,7 @@ def exact_query(
     groups = groups or (np.full(m, -1, dtype=np.int32), np.arange(n, dtype=np.int32))
     if similarity.order is None:
         return _query_blocks(X, Y, k, similarity, groups, n_jobs=n_jobs, report=report)
-    frame = Frame.of(X, similarity.order, n_jobs)
+    frame = Frame.of(X, similarity.order, n_jobs, queries=Y)
     base, queries = Rows.of(X, frame, n_jobs), Rows.of(Y, frame, n_jobs)
     keys = propose(queries, base, min(k + _SPARE, n), groups, n_jobs=n_jobs, report=report)
     ids = np.arange(m, dtype=np.int32)
@@ -175,12 +176,23 @@ def _decide(
     error = (base.width + 8) * _EPS32
     longest = float(base.length.max())
     length = queries.length[query_ids]
-    kernel = _core.decide_sparse if is_sparse(base.data) else _core.decide_dense
+    kernel: Any = _core.decide_sparse if is_sparse(base.data) else _core.decide_dense
     rows = (*queries.native, *base.native)
-    scores = (base.frame.order != "product", base.frame.unit, error, longest)
 
     def work(I: slice) -> None:
-        kernel(*rows, query_ids[I], keys[I], *scores, length[I], indices[I], values[I], sure[I])
+        kernel(
+            *rows,
+            query_id=query_ids[I],
+            keys=keys[I],
+            distances=base.frame.order != "product",
+            unit=base.frame.unit,
+            error=error,
+            longest=longest,
+            length=length[I],
+            best=indices[I],
+            value=values[I],
+            sure=sure[I],
+        )
 
     blocks = row_blocks(m, max(1, (1 << 24) // (keys.shape[1] * base.width)))
     with report.stage("float64 distances", total=len(blocks)) as advance:
@@ -273,7 +285,12 @@ def _query_blocks(
 
 def _as_scores(values: np.ndarray, similarity: Similarity) -> np.ndarray:
     sign = 1.0 if similarity.kind == "similarity" else -1.0
-    return np.multiply(values, sign, dtype=np.float32, order="C", casting="same_kind")
+    try:
+        with np.errstate(over="raise"):
+            return np.multiply(values, sign, dtype=np.float32, order="C", casting="same_kind")
+    except FloatingPointError:
+        largest = float(np.abs(values).max())
+        raise InvalidInput(f"values of pairs of up to {largest:.1e} are too large; divide the data first.") from None
 
 
 def _best(keys: np.ndarray, k: int, similarity: Similarity) -> Nearest:

@@ -29,12 +29,13 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import FileError, InvalidInput
+from ramify.heights import HeightRule
 from ramify.parallel import resolve_jobs
 from ramify.progress import Progress, ProgressLike
-from ramify.similarity import Similarity, get_similarity
-from ramify.validate import check_choice, is_sparse
+from ramify.similarity import Kind, Similarity, get_similarity
+from ramify.validate import as_csr, check_choice, is_sparse
 
-__all__ = ["NeighborGraph", "as_graph"]
+__all__ = ["NeighborGraph"]
 
 _FORMAT = "ramify.NeighborGraph/1"
 _HOW = ("max", "min", "mean", "mutual")
@@ -49,9 +50,9 @@ class NeighborGraph:
         Row ``i`` has the edges ``indptr[i]:indptr[i + 1]``.
     indices : int32 array of shape (n_edges,)
         The other end of each edge, ascending within a row.
-    weight : float32 array of shape (n_edges,), optional
+    weight : float32 or float64 array of shape (n_edges,), optional
         Similarities.
-    distance : float32 array of shape (n_edges,), optional
+    distance : float32 or float64 array of shape (n_edges,), optional
         Distances; at least one of the two is needed, and the other follows from it (see :mod:`ramify.neighbors.graph`).
     metric : str or Similarity
         What the values were computed by; ``"precomputed"`` for values from elsewhere.
@@ -93,12 +94,12 @@ class NeighborGraph:
             raise InvalidInput("a NeighborGraph needs the weight or the distance of its edges, got neither.")
         self.indptr = _frozen(indptr, np.int64, "indptr")
         self.indices = _frozen(indices, np.int32, "indices")
-        self._weight = None if weight is None else _frozen(weight, np.float32, "weight")
-        self._distance = None if distance is None else _frozen(distance, np.float32, "distance")
+        self._weight = None if weight is None else _frozen(weight, _precision(weight), "weight")
+        self._distance = None if distance is None else _frozen(distance, _precision(distance), "distance")
         self.metric = str(metric)
         self.similarity = _similarity(metric)
-        self.kind: str = kind or ("similarity" if self.similarity is None else self.similarity.kind)
-        self.to_height = (0.0, 1.0 if self.kind == "distance" else -1.0)
+        self.kind: Kind = kind or ("similarity" if self.similarity is None else self.similarity.kind)
+        self.to_height = HeightRule(0.0, 1.0 if self.kind == "distance" else -1.0)
         if self.similarity is not None:
             self.to_height = self.similarity.to_height
         self._scale = scale
@@ -143,28 +144,39 @@ class NeighborGraph:
     @property
     def weight(self) -> np.ndarray:
         """float32 similarity of each edge."""
-        if self._weight is None:
-            assert self._distance is not None
-            if self.kind == "distance":
-                weight = self.scale / (self.scale + self._distance.astype(np.float64))
-            else:
-                a, b = self.to_height
-                weight = (self._distance.astype(np.float64) - a) / b
-            self._weight = _frozen(weight, np.float32, "weight")
-        return self._weight
+        weight = self.values("weight")
+        if weight.dtype == np.float64 and len(weight) and np.abs(weight).max() > np.finfo(np.float32).max:
+            raise InvalidInput(
+                f"the graph has similarities of up to {np.abs(weight).max():.1e}, too large for float32; divide the "
+                "data by their largest value first."
+            )
+        return _frozen(weight, np.float32, "weight")
+
+    def _weights_of(self, distance: np.ndarray) -> np.ndarray:
+        if self.kind != "distance":
+            return self.to_height.value(distance)
+        unit = 0.5 if self.scale > 1.0 else 1.0  # halves, so that the sum does not overflow
+        return unit * self.scale / (unit * self.scale + unit * distance)
 
     def distances(self) -> np.ndarray:
-        """float32 distance of each edge: the metric's own, 1 − cos for cosine; see :mod:`ramify.neighbors.graph`."""
-        if self._distance is None:
+        """Distance of each edge: the metric's own, 1 − cos for cosine; in the precision of the data."""
+        return self.values("distance")
+
+    def values(self, what: Literal["weight", "distance"]) -> np.ndarray:
+        """The weights or the distances in the precision of the data, float32 or float64."""
+        if what == "weight" and self._weight is None:
+            assert self._distance is not None
+            distance = self._distance.astype(np.float64, copy=False)
+            self._weight = _frozen(self._weights_of(distance), self._distance.dtype.type, "weight")
+        if what == "distance" and self._distance is None:
             assert self._weight is not None
-            if self.kind == "distance":
-                with np.errstate(divide="ignore"):
-                    distance = self.scale / self._weight.astype(np.float64) - self.scale
-            else:
-                a, b = self.to_height
-                distance = a + b * self._weight.astype(np.float64)
-            self._distance = _frozen(distance, np.float32, "distance")
-        return self._distance
+            weight = self._weight.astype(np.float64, copy=False)
+            with np.errstate(divide="ignore"):
+                distance = self.scale / weight - self.scale if self.kind == "distance" else self.to_height(weight)
+            self._distance = _frozen(distance, self._weight.dtype.type, "distance")
+        found = self._weight if what == "weight" else self._distance
+        assert found is not None
+        return found
 
     @property
     def scale(self) -> float:
@@ -175,7 +187,8 @@ class NeighborGraph:
                 some = self._distance[:: max(1, len(self._distance) >> 20)].astype(np.float64)
                 some = some[(some > 0) & np.isfinite(some)]
                 if len(some):
-                    self._scale = float(np.median(some))
+                    with np.errstate(over="ignore"):  # the mean of the middle two
+                        self._scale = min(float(np.median(some)), float(some.max()))
         return self._scale
 
     @property
@@ -196,7 +209,7 @@ class NeighborGraph:
             value = self._nearness()
             best = np.maximum.reduceat(value, self.indptr[rows])
             owner = np.repeat(np.arange(self.n_points), self.degree)
-            top = np.empty(self.n_points, dtype=np.float32)
+            top = np.empty(self.n_points, dtype=value.dtype)
             top[rows] = best
             hit = np.flatnonzero(value == top[owner])
             place[owner[hit][::-1]] = hit[::-1]  # the first of a row is written last
@@ -256,7 +269,7 @@ class NeighborGraph:
                 self.indptr, self.indices, self._distance, _CODE[flipped], threads
             )
             return self._with(indptr, indices, None, value, symmetric=True, info=info)
-        indptr, indices, value = _core.symmetrize(self.indptr, self.indices, self.weight, _CODE[how], threads)
+        indptr, indices, value = _core.symmetrize(self.indptr, self.indices, self.values("weight"), _CODE[how], threads)
         return self._with(indptr, indices, value, None, symmetric=True, info=info)
 
     def components(self) -> np.ndarray:
@@ -296,7 +309,7 @@ class NeighborGraph:
         from scipy.sparse import csr_array
 
         check_choice("values", values, ["weight", "distance"])
-        data = self.weight if values == "weight" else self.distances()
+        data = self.values(values)
         return csr_array((data.copy(), self.indices.copy(), self.indptr.copy()), shape=self.shape)
 
     @classmethod
@@ -326,17 +339,14 @@ class NeighborGraph:
             raise InvalidInput(f"a graph needs a square matrix, one row and column a point, got shape {matrix.shape}.")
         if matrix.dtype.kind not in "fiub":
             raise InvalidInput(f"the weights of a graph must be real numbers, got dtype {matrix.dtype}.")
-        matrix = matrix.tocsr()
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
+        matrix = as_csr(matrix, "the graph")
         degree = np.diff(matrix.indptr).astype(np.int64)
         owner = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), degree)
         inner = matrix.indices != owner
-        values = matrix.data.astype(np.float32)[inner]
+        values = matrix.data[inner]
         indptr = np.concatenate([[0], np.cumsum(np.bincount(owner[inner], minlength=matrix.shape[0]))])
         given = {"distance": values} if kind == "distance" else {"weight": values}
-        kind_given = kind if metric == "precomputed" else None
+        kind_given = kind if str(metric).startswith("precomputed") else None
         return cls(indptr, matrix.indices[inner], **given, metric=metric, kind=kind_given, info={"method": "given"})
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -360,7 +370,7 @@ class NeighborGraph:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> NeighborGraph:
         """Read a graph that :meth:`save` wrote."""
-        from ramify.io._numpy import read_npz
+        from ramify.io.arrays import read_npz
 
         try:
             header = json.loads(read_npz(path, "header", (), ndim=0).item())
@@ -377,7 +387,7 @@ class NeighborGraph:
                 scale=header["scale"],
                 info=header["info"],
             )
-            graph.to_height = (float(header["height"][0]), float(header["height"][1]))
+            graph.to_height = HeightRule(*map(float, header["height"]))
         except FileNotFoundError:
             raise FileError(f"there is no file {path}.") from None
         except Exception as error:  # whatever a damaged archive makes zipfile, zlib, NumPy or json raise
@@ -432,11 +442,10 @@ class NeighborGraph:
     ) -> NeighborGraph:
         """The graph with some more edges, given by their distances; none of them may be there already."""
         if self._distance is not None:
-            values = np.asarray(distance, dtype=np.float32)
-        elif self.kind == "distance":
-            values = (self.scale / (self.scale + distance)).astype(np.float32)
+            values = np.asarray(distance)
         else:
-            values = ((distance - self.to_height[0]) / self.to_height[1]).astype(np.float32)
+            values = self._weights_of(distance)
+        values = values.astype(self._values().dtype)
         owner = np.concatenate([np.repeat(np.arange(self.n_points), self.degree), rows])
         indices = np.concatenate([self.indices, columns])
         order = np.lexsort((indices, owner))
@@ -447,7 +456,7 @@ class NeighborGraph:
 
     def _nearness(self) -> np.ndarray:
         """A value an edge that is larger where it is nearer."""
-        return self.weight if self._distance is None else -self._distance
+        return self.values("weight") if self._distance is None else -self._distance
 
     def _values(self) -> np.ndarray:
         value = self._distance if self._distance is not None else self._weight
@@ -468,25 +477,14 @@ class NeighborGraph:
         graph = object.__new__(NeighborGraph)
         graph.indptr = _frozen(indptr, np.int64, "indptr")
         graph.indices = _frozen(indices, np.int32, "indices")
-        graph._weight = None if weight is None else _frozen(weight, np.float32, "weight")
-        graph._distance = None if distance is None else _frozen(distance, np.float32, "distance")
+        graph._weight = None if weight is None else _frozen(weight, _precision(weight), "weight")
+        graph._distance = None if distance is None else _frozen(distance, _precision(distance), "distance")
         graph.metric, graph.similarity = self.metric, self.similarity
         graph.kind, graph.to_height = self.kind, self.to_height
         graph._scale = self.scale if self.kind == "distance" else None
         graph._symmetric = symmetric
         graph.info = dict(self.info if info is None else info)
         return graph
-
-
-def as_graph(graph: Any, metric: Any = None) -> NeighborGraph:
-    """``graph`` itself, or the graph of a SciPy sparse n × n matrix.
-
-    The matrix is one of similarities, unless the metric ``precomputed(kind="distance")`` says otherwise.
-    """
-    if isinstance(graph, NeighborGraph):
-        return graph
-    distances = isinstance(metric, Similarity) and metric.is_given and metric.kind == "distance"
-    return NeighborGraph.from_scipy(graph, kind="distance" if distances else "similarity")
 
 
 #: How the core combines the two directions of an edge.
@@ -496,7 +494,7 @@ _CODE = {"max": 0, "min": 1, "mean": 2, "mutual": 3, "mutual_min": 4}
 def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
     """A read-only array of this type; the caller's own array stays as it is."""
     try:
-        array: np.ndarray = np.ascontiguousarray(values, dtype=dtype)
+        array: np.ndarray = np.require(values, dtype, ["C", "A"])
     except (TypeError, ValueError):
         raise InvalidInput(f"{name} of a graph must be an array of numbers, got {type(values).__name__}.") from None
     if array.ndim != 1:
@@ -506,11 +504,17 @@ def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
     return array
 
 
+def _precision(values: Any) -> type:
+    """float64 for what comes as that, float32 for everything else."""
+    return np.float64 if getattr(values, "dtype", None) == np.float64 else np.float32
+
+
 def _similarity(metric: str | Similarity) -> Similarity | None:
     """The metric's object, or None for values from elsewhere and functions known by name only."""
     if isinstance(metric, Similarity):
-        return metric
+        return None if metric.is_given else metric
     try:
-        return None if metric == "precomputed" else get_similarity(metric)
+        similarity = get_similarity(metric)
+        return None if similarity.is_given else similarity
     except InvalidInput:  # the name of a user's function
         return None

@@ -24,8 +24,8 @@ import numpy as np
 
 from ramify import _core
 from ramify.neighbors._cells import Cells, find_cells
-from ramify.neighbors._rows import Frame, Rows
 from ramify.neighbors.exact import Buffers, Nearest, decide, empty_heaps, propose
+from ramify.neighbors.rows import Frame, Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 from ramify.similarity import Similarity

@@ -15,11 +15,11 @@ children count as the average over all ways to split them, see :func:`dasgupta`.
 """
 
 from ramify.objectives._bounds import Bounds, bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
-from ramify.objectives._objective import ckmm, dasgupta, mw
 from ramify.objectives._optimal import optimal_tree
-from ramify.objectives._refine import refine
 from ramify.objectives._score import Score, score
 from ramify.objectives._scoreboard import Scoreboard, scoreboard
+from ramify.objectives.objective import ckmm, dasgupta, mw
+from ramify.objectives.refinement import refine
 
 __all__ = [
     "Bounds",

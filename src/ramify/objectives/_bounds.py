@@ -20,8 +20,8 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
-from ramify.objectives._objective import Objective, get_objective
-from ramify.objectives._weights import GraphWeights, PairSums, PairWeights
+from ramify.objectives.objective import Objective, get_objective
+from ramify.objectives.weights import GraphWeights, PairSums, PairWeights
 from ramify.parallel import map_blocks
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import get_similarity
@@ -99,7 +99,7 @@ def bounds(
     --------
     >>> import numpy as np
     >>> W = np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0]])
-    >>> found = bounds(W, "precomputed", "mw")
+    >>> found = bounds(W, "precomputed-similarity", "mw")
     >>> found.lower, found.upper, round(found.random, 3)
     (1.0, 3.0, 1.667)
 
@@ -110,7 +110,7 @@ def bounds(
     """
     chosen = get_objective(objective)
     check_choice("method", method, ["auto", "exact", "sampled"])
-    weights = chosen.weights(X, metric, sample_weight=sample_weight, random_state=random_state)
+    weights = chosen.weights(chosen.points(X, metric, sample_weight), random_state=random_state)
     with reporting(progress) as report:
         star = star_sums(weights, None, n_jobs, report)
         return find_bounds(chosen, weights, star, method, n_jobs, random_state)
@@ -133,11 +133,11 @@ def random_value(
     Examples
     --------
     >>> import numpy as np
-    >>> random_value(np.ones((4, 4)), "precomputed", "mw")
+    >>> random_value(np.ones((4, 4)), "precomputed-similarity", "mw")
     4.0
     """
     chosen = get_objective(objective)
-    weights = chosen.weights(X, metric, sample_weight=sample_weight, random_state=random_state)
+    weights = chosen.weights(chosen.points(X, metric, sample_weight), random_state=random_state)
     return chosen.value(star_sums(weights, None, n_jobs, Progress()), weights.mass)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
-from ramify.objectives._objective import get_objective
+from ramify.objectives.objective import get_objective
 from ramify.progress import Progress
 from ramify.tree import Tree
 
@@ -26,7 +26,7 @@ def optimal_tree(X: Any, objective: str = "dasgupta", metric: Any = None, *, sam
 
     Parameters
     ----------
-    X : array of shape (n, d), or what ``metric="precomputed"`` and graphs allow
+    X : array of shape (n, d), sparse rows, a graph, or given values
     objective : "dasgupta", "mw" or "ckmm"
     metric : str, Similarity or callable, optional
         As in :func:`ramify.score`.
@@ -45,7 +45,7 @@ def optimal_tree(X: Any, objective: str = "dasgupta", metric: Any = None, *, sam
     ([0, 0, 1, 1], 1794.0)
     """
     chosen = get_objective(objective)
-    weights = chosen.weights(X, metric, sample_weight=sample_weight, method="pairs")
+    weights = chosen.weights(chosen.points(X, metric, sample_weight), method="pairs")
     n = weights.n
     if n > OPTIMAL_LIMIT:
         raise InvalidInput(

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ramify.objectives._bounds import BoundMethod, Bounds, find_bounds, star_sums
-from ramify.objectives._objective import Objective, check_tree, get_objective
-from ramify.objectives._weights import Method, PairWeights
+from ramify.objectives.objective import Objective, check_tree, get_objective
+from ramify.objectives.weights import Method, PairWeights
+from ramify.points import Points
 from ramify.progress import Progress, ProgressLike, reporting
-from ramify.similarity import get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_choice
 
@@ -119,8 +119,8 @@ def score(
     Parameters
     ----------
     tree : Tree
-    X : array of shape (n, d), sparse rows, or what ``metric="precomputed"`` and graphs allow
-        Row i is leaf i. With ``metric="precomputed"`` an n × n matrix, or a sparse graph of similarities.
+    X : array of shape (n, d), sparse rows, a graph, or given values
+        Row i is leaf i; :mod:`ramify.points` has all forms.
     metric : str, Similarity or callable, optional
         A similarity for ``"dasgupta"`` and ``"mw"`` (cosine where not given), a distance for ``"ckmm"`` (squared
         Euclidean where not given); see :mod:`ramify.similarity`.
@@ -157,18 +157,17 @@ def score(
     chosen = get_objective(objective)
     check_choice("bound", bound, ["auto", "exact", "sampled"])
     check_choice("method", method, ["auto", "features", "pairs"])
-    weights = chosen.weights(X, metric, sample_weight=sample_weight, method=method, random_state=random_state)
+    points = chosen.points(X, metric, sample_weight)
+    weights = chosen.weights(points, method=method, random_state=random_state)
     check_tree(tree, weights.n)
     with reporting(progress) as report:
-        scorer = Scorer(chosen, weights, metric_name(chosen, X, metric), bound, n_jobs, random_state, report)
+        scorer = Scorer(chosen, weights, shown_metric(points), bound, n_jobs, random_state, report)
         return scorer.score(tree)
 
 
-def metric_name(objective: Objective, X: Any, metric: Any) -> str:
+def shown_metric(points: Points) -> str:
     """The metric as it is shown."""
-    if hasattr(X, "to_scipy"):
-        return "graph"
-    return str(get_similarity(objective.default_metric if metric is None else metric, kind=objective.kind))
+    return "graph" if points.is_graph else points.metric
 
 
 class Scorer:

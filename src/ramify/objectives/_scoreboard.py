@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ramify.errors import InvalidInput
+from ramify.neighbors.graph import NeighborGraph
 from ramify.objectives._bounds import BoundMethod
-from ramify.objectives._objective import OBJECTIVES, Objective, check_tree, get_objective
-from ramify.objectives._score import Score, Scorer, metric_name
+from ramify.objectives._score import Score, Scorer, shown_metric
+from ramify.objectives.objective import OBJECTIVES, Objective, check_tree, get_objective
 from ramify.progress import ProgressLike, reporting
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
@@ -144,7 +145,7 @@ def scoreboard(
     Parameters
     ----------
     trees : dict from names to trees
-    X : array of shape (n, d), sparse rows, or what ``metric="precomputed"`` and graphs allow
+    X : array of shape (n, d), sparse rows, a graph, or given values
         Row i is leaf i of every tree.
     y : array of shape (n,), optional
         Labels, for dendrogram purity; -1 for points without one.
@@ -180,10 +181,11 @@ def scoreboard(
     scores: dict[str, dict[tuple[str, str], Score]] = {name: {} for name in trees}
     with reporting(progress) as report, report.stage("scores", len(trees) * len(pairs)) as advance:
         for objective, metric in pairs:
-            weights = objective.weights(X, metric, sample_weight=sample_weight, random_state=random_state)
+            points = objective.points(X, metric, sample_weight)
+            weights = objective.weights(points, random_state=random_state)
             for name, tree in trees.items():
                 check_tree(tree, weights.n, name=f"tree {name!r}")
-            shown = metric_name(objective, X, metric)
+            shown = shown_metric(points)
             scorer = Scorer(objective, weights, shown, bound, n_jobs, random_state, report)
             for name, tree in trees.items():
                 scores[name][objective.name, shown] = scorer.score(tree)
@@ -206,10 +208,10 @@ def _pairs(X: Any, objectives: Sequence[str] | str | None, metrics: Any) -> list
     if objectives is None:
         if any(len(kind) > 1 for kind in kinds):
             raise InvalidInput(
-                "Say objectives=['mw'] for similarities or objectives=['ckmm'] for distances: metric='precomputed' and "
-                "functions do not tell which they are."
+                "Say objectives=['mw'] for similarities or objectives=['ckmm'] for distances: a function does not tell "
+                "which it is."
             )
-        wanted = {"similarity"} if hasattr(X, "to_scipy") else set().union(*kinds) or {"similarity", "distance"}
+        wanted = {"similarity"} if isinstance(X, NeighborGraph) else set().union(*kinds) or {"similarity", "distance"}
         chosen = [OBJECTIVES[name] for name in ("mw", "ckmm") if OBJECTIVES[name].kind in wanted]
     else:
         chosen = [get_objective(name) for name in ([objectives] if isinstance(objectives, str) else objectives)]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ramify.errors import InvalidInput
-from ramify.objectives._weights import Method, PairSums, PairWeights, pair_weights
+from ramify.objectives.weights import Method, PairSums, PairWeights, pair_weights
+from ramify.points import Points, as_points
 from ramify.progress import ProgressLike, reporting
 from ramify.similarity import Kind
 from ramify.tree import Tree
@@ -47,15 +48,20 @@ class Objective:
         """From Σ w·|LCA| to Σ w·(n − |LCA|) and back."""
         return mass * total - value
 
-    def weights(self, X: Any, metric: Any, **options: Any) -> PairWeights:
+    def points(self, X: Any, metric: Any = None, sample_weight: Any = None) -> Points:
+        """The data under the metric, by default this objective's own."""
+        return as_points(X, self.default_metric if metric is None else metric, sample_weight, kind=self.kind)
+
+    def weights(self, points: Points, **options: Any) -> PairWeights:
         """The source of weights for this objective; an error if the metric is of the wrong kind."""
         others = [o.name for o in OBJECTIVES.values() if o.kind != self.kind]
+        given = "precomputed" if self.kind == "distance" else "precomputed-similarity"
+        better = given if points.form == "matrix" else self.default_metric
         instead = (
-            f"Use metric={self.default_metric!r}, or objective {' or '.join(map(repr, others))}, which "
+            f"Use metric={better!r}, or objective {' or '.join(map(repr, others))}, which "
             f"take{'s' * (len(others) == 1)} {'distances' if self.kind == 'similarity' else 'similarities'}."
         )
-        metric = self.default_metric if metric is None else metric
-        return pair_weights(X, metric, self.kind, what=f"objective {self.name!r}", instead=instead, **options)
+        return pair_weights(points, self.kind, what=f"objective {self.name!r}", instead=instead, **options)
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -117,8 +123,8 @@ def dasgupta(
     Parameters
     ----------
     tree : Tree
-    X : array of shape (n, d), sparse rows, or what ``metric="precomputed"`` and graphs allow
-        Row i is leaf i. With ``metric="precomputed"`` an n × n matrix or a sparse graph of similarities.
+    X : array of shape (n, d), sparse rows, a graph, or given values
+        Row i is leaf i; :mod:`ramify.points` has all forms.
     metric : str, Similarity or callable
         A similarity; see :mod:`ramify.similarity`.
     sample_weight : array of shape (n,), optional
@@ -140,7 +146,7 @@ def dasgupta(
     >>> import numpy as np
     >>> from ramify import Tree
     >>> W = np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0]])
-    >>> dasgupta(Tree([3, 3, 4, 4, -1]), W, "precomputed")       # 3·2 + 1·3 + 1·3
+    >>> dasgupta(Tree([3, 3, 4, 4, -1]), W, "precomputed-similarity")       # 3·2 + 1·3 + 1·3
     12.0
 
     References
@@ -150,8 +156,7 @@ def dasgupta(
        AAAI 2021.
     .. [3] Chami, Gu, Chatziafratis, Ré. From trees to continuous embeddings and back. NeurIPS 2020.
     """
-    options = {"sample_weight": sample_weight, "method": method, "random_state": random_state}
-    return _value("dasgupta", tree, X, metric, n_jobs, progress, options)
+    return _value("dasgupta", tree, X, metric, sample_weight, n_jobs, progress, method, random_state)
 
 
 def mw(
@@ -178,7 +183,7 @@ def mw(
     >>> import numpy as np
     >>> from ramify import Tree
     >>> W = np.array([[0, 3, 1], [3, 0, 1], [1, 1, 0]])
-    >>> mw(Tree([3, 3, 4, 4, -1]), W, "precomputed")       # only the pair 0, 1 has a leaf outside: 3·1
+    >>> mw(Tree([3, 3, 4, 4, -1]), W, "precomputed-similarity")       # only the pair 0, 1 has a leaf outside: 3·1
     3.0
 
     References
@@ -187,8 +192,7 @@ def mw(
     .. [2] Naumov, Yaroslavtsev, Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors.
        AAAI 2021.
     """
-    options = {"sample_weight": sample_weight, "method": method, "random_state": random_state}
-    return _value("mw", tree, X, metric, n_jobs, progress, options)
+    return _value("mw", tree, X, metric, sample_weight, n_jobs, progress, method, random_state)
 
 
 def ckmm(
@@ -224,8 +228,7 @@ def ckmm(
     .. [2] Naumov, Yaroslavtsev, Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors.
        AAAI 2021.
     """
-    options = {"sample_weight": sample_weight, "method": method, "random_state": random_state}
-    return _value("ckmm", tree, X, metric, n_jobs, progress, options)
+    return _value("ckmm", tree, X, metric, sample_weight, n_jobs, progress, method, random_state)
 
 
 def _value(
@@ -233,13 +236,16 @@ def _value(
     tree: Tree,
     X: Any,
     metric: Any,
+    sample_weight: Any,
     n_jobs: int | None,
     progress: ProgressLike,
-    options: dict[str, Any],
+    method: Method,
+    random_state: Any,
 ) -> float:
     objective = OBJECTIVES[name]
-    check_choice("method", options["method"], ["auto", "features", "pairs"])
-    weights = objective.weights(X, metric, **options)
+    check_choice("method", method, ["auto", "features", "pairs"])
+    points = objective.points(X, metric, sample_weight)
+    weights = objective.weights(points, method=method, random_state=random_state)
     check_tree(tree, weights.n)
     with reporting(progress) as report:
         return objective.value(weights.pair_sums(tree, n_jobs, report), weights.mass)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.objectives._objective import Objective, check_tree, get_objective
-from ramify.objectives._search import Moves
-from ramify.objectives._weights import PairWeights
+from ramify.heights import HeightRule
+from ramify.objectives.objective import Objective, check_tree, get_objective
+from ramify.objectives.search import Moves
+from ramify.objectives.weights import PairWeights
 from ramify.parallel import resolve_jobs
+from ramify.points import Points
 from ramify.progress import Progress, ProgressLike, reporting
-from ramify.similarity import get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_float, optional
 
@@ -55,7 +56,7 @@ def refine(
     ----------
     tree : Tree
         From any method; nodes with more than two children are first split at random.
-    X : array or CSR of shape (n, d), n × n matrix with ``metric="precomputed"``, or a graph of neighbours
+    X : array or CSR of shape (n, d), a graph of neighbours, or given values (:mod:`ramify.points`)
         Pairs without an edge have weight 0. Metrics without a feature map are worked out for all pairs first.
     metric : str, Similarity or callable, optional
         By default cosine for the objectives of similarities, and sqeuclidean for that of distances.
@@ -88,40 +89,46 @@ def refine(
     """
     goal = get_objective(objective)
     optional(lambda name, value: check_float(name, value, low=0.0, open_low=True))("budget_seconds", budget_seconds)
-    weights = goal.weights(X, metric, sample_weight=sample_weight, random_state=random_state)
+    points = goal.points(X, metric, sample_weight)
+    weights = goal.weights(points, random_state=random_state)
     check_tree(tree, weights.n)
-    if weights.n < 3:
-        return tree
     with reporting(progress) as report:
-        binary = tree if tree.is_binary else tree.binarize(random_state)
-        deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
-        moves = Moves.of(weights, -1.0 if goal.kind == "distance" else 1.0, n_jobs, report)
-        search = moves.search(binary, deadline, random_state, resolve_jobs(n_jobs), report)
-        metric, to_height = _metric_and_height(X, metric, goal)
-        better = _tree_of(search, weights, goal, to_height, tree)
-        before = goal.value(weights.pair_sums(tree, n_jobs, report), weights.mass)
-        after = goal.value(weights.pair_sums(better, n_jobs, report), weights.mass)
+        return refined(
+            tree, points, weights, goal, budget_seconds, random_state=random_state, n_jobs=n_jobs, report=report
+        )[0]
+
+
+def refined(
+    tree: Tree,
+    points: Points,
+    weights: PairWeights,
+    goal: Objective,
+    budget_seconds: float | None,
+    *,
+    random_state: Any,
+    n_jobs: int | None,
+    report: Progress,
+) -> tuple[Tree, float]:
+    """The refined tree, and its value."""
+    before = goal.value(weights.pair_sums(tree, n_jobs, report), weights.mass)
+    if weights.n < 3:
+        return tree, before
+    binary = tree if tree.is_binary else tree.binarize(random_state)
+    deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+    moves = Moves.of(weights, -1.0 if goal.kind == "distance" else 1.0, n_jobs, report)
+    search = moves.search(binary, deadline, random_state, resolve_jobs(n_jobs), report)
+    # The weights of a graph that was made from distances lie between 0 and 1.
+    rule = HeightRule(1.0, -1.0) if points.is_graph and points.kind == "distance" else points.heights
+    better = _tree_of(search, weights, goal, rule, tree)
+    after = goal.value(weights.pair_sums(better, n_jobs, report), weights.mass)
     gained = after > before if goal.maximize else after < before
     if not gained:
-        return tree
-    better.info["refine"] = {
-        "objective": goal.name,
-        "metric": metric,
-        "before": before,
-        "after": after,
-    }
-    return better
+        return tree, before
+    better.info["refine"] = {"objective": goal.name, "metric": points.metric, "before": before, "after": after}
+    return better, after
 
 
-def _metric_and_height(X: Any, metric: Any, goal: Objective) -> tuple[str, tuple[float, float]]:
-    """The name of the metric, and the numbers (a, b) that make an average weight w the height a + b·w."""
-    if hasattr(X, "to_scipy"):  # NeighborGraph: its weights lie between 0 and 1 where it was made from distances
-        return X.metric, X.to_height if X.kind == "similarity" else (1.0, -1.0)
-    similarity = get_similarity(goal.default_metric if metric is None else metric, kind=goal.kind)
-    return str(similarity), similarity.to_height
-
-
-def _tree_of(search: Any, weights: PairWeights, goal: Objective, to_height: tuple[float, float], origin: Tree) -> Tree:
+def _tree_of(search: Any, weights: PairWeights, goal: Objective, rule: HeightRule, origin: Tree) -> Tree:
     """The searched tree, its heights the average distances between the two sides of every node."""
     n = weights.n
     left, right, cross, size = search.links()
@@ -131,11 +138,9 @@ def _tree_of(search: Any, weights: PairWeights, goal: Objective, to_height: tupl
     sizes = np.concatenate([weights.weight, size])
     sign = -1.0 if goal.kind == "distance" else 1.0
     average = sign * cross / (sizes[left] * sizes[right])
-    a, b = to_height
-    if b < 0 and a == 0:  # no largest similarity is known: count from that of the most similar two sides
-        a = float(average.max())
     heights = np.zeros(2 * n - 1)
-    heights[n:] = np.maximum(a + b * average, 0.0)
+    # Where no largest similarity is known, heights count from that of the most similar two sides.
+    heights[n:] = np.maximum(rule.from_top(float(average.max()))(average), 0.0)
     info = dict(origin.info)
     tree = Tree.from_parents(parent, n, height=heights, info=info)
     return Tree(tree.parent, np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n)), info=info)

@@ -32,8 +32,8 @@ class Frame:
     unit: float
 
     @classmethod
-    def of(cls, X: Any, order: str, n_jobs: int | None) -> Frame:
-        """The frame that suits the data ``X``."""
+    def of(cls, X: Any, order: str, n_jobs: int | None, queries: Any = None) -> Frame:
+        """The frame that suits the data ``X``, and holds the ``queries``."""
         factor = _factor(X, order)
         centre = None
         if order != "product" and not is_sparse(X):
@@ -42,10 +42,7 @@ class Frame:
             centre = np.sum(parts, axis=0) / X.shape[0]
         if order == "angle":
             return cls(order, centre, 1.0)
-        if is_sparse(X):
-            largest = float(np.abs(X.data).max(initial=0.0))
-        else:
-            largest = max(float(np.abs(X[rows]).max()) for rows in _blocks(X))
+        largest = max(map(_largest, (X,) if queries is None else (X, queries)))
         # A power of two, so that scaling rounds nothing; and only where float32 would overflow or underflow.
         unit = 1.0 if 1e-12 < largest < 1e12 or largest == 0.0 else 2.0 ** -np.frexp(largest)[1]
         return cls(order, centre, float(unit))
@@ -142,6 +139,13 @@ class Rows:
 
 def _blocks(X: Any) -> list[slice]:
     return row_blocks(X.shape[0], max(1, _VALUES // X.shape[1]))
+
+
+def _largest(X: Any) -> float:
+    """The largest absolute value."""
+    if is_sparse(X):
+        return float(np.abs(X.data).max(initial=0.0))
+    return max((float(np.abs(X[rows]).max()) for rows in _blocks(X)), default=0.0)
 
 
 def _factor(X: Any, order: str) -> np.ndarray:

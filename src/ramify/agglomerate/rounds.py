@@ -14,11 +14,11 @@ from typing import Any, overload
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._links import Links, Scale
+from ramify.agglomerate.links import Links, Scale
 from ramify.parallel import resolve_jobs
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import check_int
+from ramify.validate import check_int, check_memory
 
 __all__ = ["RoundMerges", "Rounds", "contraction", "round_tree", "run_rounds"]
 
@@ -124,7 +124,22 @@ def contraction(links: Links, linkage: str, sample_weight: np.ndarray | None, n_
     """
     mass = sample_weight if linkage == "average" else None
     edges = links.take()
-    return _core.GraphContraction(*edges, links.shift, links.scale, mass, linkage, resolve_jobs(n_jobs))
+    _check_room(len(edges[0]) - 1, len(edges[1]), linkage, resolve_jobs(n_jobs))
+    return _core.GraphContraction(*edges, links.shift, links.scale, mass, _core.Linkage[linkage], resolve_jobs(n_jobs))
+
+
+def _check_room(n: int, edges: int, linkage: str, threads: int) -> None:
+    """Raise before a contraction that would not fit.
+
+    The edges of merged clusters are written anew, with a quarter of room to spare and a chunk a thread
+    (``core/common/lists.hpp``); a point has some numbers of its own, and a table of all points is kept a thread.
+    """
+    edge = 4 + (8 if linkage in ("average", "single") else 16)
+    check_memory(
+        n * (100 + 4 * threads) + edge * (edges * 5 // 4 + threads * 2**16),
+        f"Contraction of a graph of {n} points and {edges} edges under {linkage} linkage",
+        "build it with fewer neighbours.",
+    )
 
 
 def run_rounds(

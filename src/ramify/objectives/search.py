@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.objectives._weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
+from ramify.objectives.weights import BlockWeights, FeatureWeights, GraphWeights, PairWeights
 from ramify.progress import Progress
 from ramify.tree import Tree
 from ramify.validate import available_memory, check_memory, check_random_state, is_sparse
 
-__all__ = ["Moves"]
+__all__ = ["Moves", "Run"]
 
 #: Up to this many leaves the tree is searched as a whole, on vectors and on a matrix; on a graph always.
 _VECTORS, _MATRIX = 25_000, 6_000
@@ -67,7 +67,7 @@ class Moves:
         """A native search that has run, from the binary ``tree``."""
         children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
         search = self.start(np.ascontiguousarray(children[0::2]), np.ascontiguousarray(children[1::2]))
-        run = _Run(search, deadline, threads, report)
+        run = Run(search, deadline, threads, report)
         self._passes(run, tree.n_leaves)
         starts = min(max(6, 6144 // min(self.top, tree.n_leaves)), 24)
         for seed in check_random_state(random_state).integers(2**63, size=_RESTARTS):
@@ -76,7 +76,7 @@ class Moves:
             self._passes(run, tree.n_leaves)
         return search
 
-    def _passes(self, run: _Run, n: int) -> None:
+    def _passes(self, run: Run, n: int) -> None:
         for number in range(_PASSES):
             if number > 0 and run.out_of_time:
                 break
@@ -84,14 +84,14 @@ class Moves:
             part, first = (n, n) if whole else (_PART, _PART if number % 2 == 0 else _FIRST)
             # Parts that are about to be cut elsewhere need not be searched to the end.
             tolerance = _TOLERANCE if whole else max(_TOLERANCE, 10.0 ** -(2 + number))
-            moves, gained = run.do(run.search.run, part, first, tolerance)
+            moves, gained = run.do(run.search.run, part, first, tolerance, np.inf)
             last = tolerance <= _PASS_TOLERANCE and gained <= _PASS_TOLERANCE * abs(run.search.objective())
             if moves == 0 or whole or last:
                 break
 
 
 @dataclass
-class _Run:
+class Run:
     """One search: its time, its threads, and how far it says it is."""
 
     search: Any

@@ -10,7 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from ramify.errors import FileError
-from ramify.io._common import PathLike, listing, missing_column
+from ramify.io.common import PathLike, listing, missing_column
 from ramify.validate import check_memory
 
 #: Deflate cannot shrink data by more than this factor, so a larger claim is a lie.

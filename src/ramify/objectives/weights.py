@@ -7,7 +7,6 @@ triples of points from which all bounds follow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,10 +16,11 @@ from ramify import _core
 from ramify.errors import InvalidInput
 from ramify.features import FeatureMap
 from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from ramify.points import Points
 from ramify.progress import Progress
-from ramify.similarity import Kind, Similarity, get_similarity
+from ramify.similarity import Kind, Similarity
 from ramify.tree import Tree
-from ramify.validate import check_memory, check_sample_weight, is_sparse
+from ramify.validate import check_memory, is_sparse
 
 __all__ = ["Method", "PairSums", "PairWeights", "pair_weights"]
 
@@ -56,8 +56,7 @@ class PairWeights:
     #: False when the weights are those of random features.
     exact = True
 
-    def __init__(self, n: int, sample_weight: Any) -> None:
-        weight = check_sample_weight(sample_weight, n)
+    def __init__(self, n: int, weight: np.ndarray | None) -> None:
         self.n = n
         self.weighted = weight is not None
         self.weight: np.ndarray = np.ones(n) if weight is None else weight
@@ -91,8 +90,8 @@ class PairWeights:
 class FeatureWeights(PairWeights):
     """Through a feature map: O(nk) for a whole tree."""
 
-    def __init__(self, features: FeatureMap, name: str, sample_weight: Any) -> None:
-        super().__init__(features.shape[0], sample_weight)
+    def __init__(self, features: FeatureMap, name: str, weight: np.ndarray | None) -> None:
+        super().__init__(features.shape[0], weight)
         self.features = features
         self.exact = features.exact
         self.name = name
@@ -111,7 +110,8 @@ class FeatureWeights(PairWeights):
         factor = self.weight if f.row_scale is None else self.weight * f.row_scale
         mass = _core.node_sums(tree.parent, self.weight)
         offset = _core.node_sums(tree.parent, self.weight * f.offset)
-        tail = (factor, mass, offset, f.scale, f.shift, self._threads(n_jobs), cross)
+        affine: dict[str, Any] = {"factor": factor, "mass": mass, "offset": offset, "scale": f.scale, "shift": f.shift}
+        affine |= {"threads": self._threads(n_jobs), "cross": cross}
         if is_sparse(f.rows):
             rows = f.rows
             return PairSums(
@@ -123,11 +123,11 @@ class FeatureWeights(PairWeights):
                     rows.indices,
                     rows.data,
                     rows.shape[1],
-                    *tail,
+                    **affine,
                 )
             )
         centre = np.zeros(f.shape[1]) if f.centre is None else f.centre
-        return PairSums(*_core.dense_pair_sums(*_arrays(tree), np.ascontiguousarray(f.rows), centre, *tail))
+        return PairSums(*_core.dense_pair_sums(*_arrays(tree), np.ascontiguousarray(f.rows), centre, **affine))
 
     def block(self, points: np.ndarray) -> np.ndarray:
         values = self.features.block(points, points)
@@ -143,10 +143,10 @@ class FeatureWeights(PairWeights):
 class BlockWeights(PairWeights):
     """Any metric, all n² / 2 pairs, in blocks of rows."""
 
-    def __init__(self, X: Any, metric: Similarity, sample_weight: Any) -> None:
-        super().__init__(X.shape[0], sample_weight)
-        self.X = X
-        self.metric = metric
+    def __init__(self, points: Points) -> None:
+        super().__init__(points.n, points.weight)
+        self.X = points.data
+        self.metric: Similarity = points.similarity
 
     def pair_sums(self, tree: Tree, n_jobs: int | None, report: Progress) -> PairSums:
         order, weight = tree.leaf_order, self.weight[tree.leaf_order]
@@ -186,8 +186,9 @@ class BlockWeights(PairWeights):
 class MatrixWeights(BlockWeights):
     """A given n × n matrix."""
 
-    def __init__(self, matrix: np.ndarray, metric: Similarity, sample_weight: Any) -> None:
-        super().__init__(matrix, metric, sample_weight)
+    def __init__(self, points: Points) -> None:
+        super().__init__(points)
+        matrix = self.X
         if matrix.min() < 0:
             off_diagonal = np.where(np.eye(self.n, dtype=bool), 0.0, matrix)
             i, j = np.unravel_index(off_diagonal.argmin(), matrix.shape)
@@ -204,13 +205,12 @@ class MatrixWeights(BlockWeights):
 class GraphWeights(PairWeights):
     """A sparse symmetric graph; pairs without an edge have weight 0."""
 
-    def __init__(self, graph: Any, sample_weight: Any) -> None:
+    def __init__(self, points: Points) -> None:
         from scipy.sparse import triu
 
-        super().__init__(graph.shape[0], sample_weight)
-        graph = graph - _diagonal(graph)
+        super().__init__(points.n, points.weight)
+        graph = points.data.symmetrize().to_scipy()
         graph.eliminate_zeros()
-        graph.sort_indices()
         self.graph = graph
         self._check_positive(graph.data, "the graph")
         upper = triu(graph, k=1, format="coo")
@@ -241,37 +241,28 @@ class GraphWeights(PairWeights):
 
 
 def pair_weights(
-    X: Any,
-    metric: Any,
-    kind: Kind,
-    *,
-    what: str,
-    instead: str,
-    sample_weight: Any = None,
-    method: Method = "auto",
-    random_state: Any = 0,
+    points: Points, kind: Kind, *, what: str, instead: str, method: Method = "auto", random_state: Any = 0
 ) -> PairWeights:
-    """The source of weights for data ``X`` under ``metric``, which must be of the given kind.
+    """The source of weights for points, whose metric must be of the given kind.
 
     ``what`` and ``instead`` complete the error for a metric of the other kind.
     """
-    if hasattr(X, "to_scipy"):  # NeighborGraph: similarities
+    if points.is_graph:
         _check_kind("the weights of a neighbour graph", "similarity", kind, what, instead)
-        return GraphWeights(get_similarity("precomputed").check(X.symmetrize().to_scipy()), sample_weight)
-    similarity = get_similarity(metric, kind=kind)
-    _check_kind(f"metric {str(similarity)!r}", similarity.kind, kind, what, instead)
-    X = similarity.check(X)
-    if similarity.is_given:
-        return GraphWeights(X, sample_weight) if is_sparse(X) else MatrixWeights(X, similarity, sample_weight)
-    few = X.shape[0] <= _PAIRS_LIMIT
+        return GraphWeights(points)
+    similarity = points.similarity
+    _check_kind(f"metric {points.metric!r}", points.kind, kind, what, instead)
+    if points.form == "matrix":
+        return MatrixWeights(points)
+    few = points.n <= _PAIRS_LIMIT
     by_features = similarity.exact_features or (similarity.has_features and not few)
     if method == "features" or (method == "auto" and by_features):
-        features = similarity.features(X, random_state)  # where it has none, the error says so
-        weights = FeatureWeights(features, str(similarity), sample_weight)
+        features = similarity.features(points.rows, random_state)  # where it has none, the error says so
+        weights = FeatureWeights(features, points.metric, points.weight)
         if similarity.may_be_negative:
             weights.block(np.linspace(0, weights.n - 1, min(weights.n, 1024)).astype(np.int64))
         return weights
-    return BlockWeights(X, similarity, sample_weight)
+    return BlockWeights(points)
 
 
 def _check_kind(source: str, given: Kind, needed: Kind, what: str, instead: str) -> None:
@@ -291,11 +282,5 @@ def _negative(value: float, place: str) -> InvalidInput:
     )
 
 
-def _diagonal(graph: Any) -> Any:
-    from scipy.sparse import diags_array
-
-    return diags_array(graph.diagonal(), format="csr", dtype=graph.dtype)
-
-
-def _arrays(tree: Tree) -> Sequence[np.ndarray]:
+def _arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return (tree.parent, tree.size, tree.child_start, tree.child_ids)

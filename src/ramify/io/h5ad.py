@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import FileError, MissingExtra
-from ramify.io._common import PathLike, missing_column
+from ramify.io.common import PathLike, missing_column
 from ramify.validate import check_memory
 
 
@@ -31,7 +31,7 @@ def read_h5ad(path: PathLike, key: str | None) -> Any:
         if isinstance(node, h5py.Dataset):
             _check_numbers(path, node)
             return np.asarray(node[()])
-        return _read_sparse(path, node)
+        return read_sparse(path, node)
 
 
 def _check_numbers(path: PathLike, dataset: Any) -> None:
@@ -42,7 +42,7 @@ def _check_numbers(path: PathLike, dataset: Any) -> None:
     )
 
 
-def _read_sparse(path: PathLike, group: Any) -> Any:
+def read_sparse(path: PathLike, group: Any) -> Any:
     from scipy.sparse import csc_matrix, csr_matrix
 
     encoding = group.attrs.get("encoding-type", "csr_matrix")

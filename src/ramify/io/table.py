@@ -8,6 +8,7 @@ copied at all.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ramify.errors import FileError, RamifyWarning
-from ramify.io._common import Columns, PathLike, listing, missing_column
 from ramify.io._csv import open_csv
+from ramify.io._ipc import unpacked_bytes
+from ramify.io.common import Columns, PathLike, listing, missing_column
 from ramify.validate import check_memory
 
 if TYPE_CHECKING:
@@ -58,6 +60,9 @@ def open_table(path: PathLike, kind: str) -> Iterator[Table]:
 
         with pa.memory_map(str(path)) as source:
             stream = source.read(6) != b"ARROW1"
+            source.seek(0)
+            need = unpacked_bytes(source.read_buffer(), 0 if stream else 8)
+            check_memory(need, f"{path}, unpacked,", "read it in parts, or save its vectors as .npy.")
             source.seek(0)
             reader = pa.ipc.open_stream(source) if stream else pa.ipc.open_file(source)
             parts = list(reader) if stream else [reader.get_batch(i) for i in range(reader.num_record_batches)]
@@ -137,17 +142,16 @@ def _vector_columns(path: PathLike, table: Table, column: Columns) -> list[str]:
     import pyarrow as pa
 
     schema = table.schema
-    duplicates = (
-        {name for name in schema.names if schema.names.count(name) > 1} if len(schema.names) < 10_000 else set()
-    )
+    names = schema.names  # a new list at every look
+    duplicates = {name for name, count in Counter(names).items() if count > 1}
     if duplicates:
         raise FileError(f"{path} has several columns of the same name: {listing(sorted(duplicates))}. Rename them.")
     if column is not None:
         chosen = [column] if isinstance(column, str) else list(column)
+        known = set(names)
         for name in chosen:
-            if name not in schema.names:
-                raise missing_column(path, name, schema.names)
-        for name in chosen:
+            if name not in known:
+                raise missing_column(path, name, names)
             kind = schema.field(name).type
             if not (_is_number(kind) or (_is_vector(kind) and len(chosen) == 1)):
                 raise FileError(f"{path}: column {name!r} holds {kind}; expected numbers, or lists of numbers.")
@@ -165,7 +169,8 @@ def _vector_columns(path: PathLike, table: Table, column: Columns) -> list[str]:
     chosen = [name for name in chosen if name.lower() not in excluded]
     if not chosen:
         raise FileError(f"{path} has no column of vectors or numbers. It has: {listing(schema.names)}.")
-    left_out = [name for name in numbers if name not in set(chosen)]
+    kept = set(chosen)
+    left_out = [name for name in numbers if name not in kept]
     if left_out:
         warnings.warn(
             f"{path}: the vectors are {len(chosen)} number columns without {listing(left_out)}. "
@@ -200,7 +205,7 @@ def _blocks(path: PathLike, table: Table, columns: list[str]) -> Iterator[np.nda
         if _is_vector(batch.schema.field(columns[0]).type):
             yield _rows_of_lists(path, batch.column(columns[0]), columns[0], row)
         else:
-            arrays = [_numbers(batch.column(name)) for name in columns]
+            arrays = [_numbers(array) for array in batch.columns]
             # A type of integers becomes float64 in a batch with missing values, so it is one from the start.
             dtype = np.result_type(*arrays) if all(array.dtype.kind == "f" for array in arrays) else np.float64
             block = np.empty((batch.num_rows, len(columns)), dtype=dtype)

@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InvalidInput, RamifyWarning
+from ramify.heights import HeightRule
 from ramify.neighbors.build import neighbors
-from ramify.neighbors.graph import NeighborGraph, as_graph
+from ramify.neighbors.graph import NeighborGraph
+from ramify.points import Points
 from ramify.progress import Progress
-from ramify.similarity import Similarity, get_similarity
-from ramify.validate import is_sparse
 
-__all__ = ["Links", "Scale", "as_links", "is_graph", "point_links"]
+__all__ = ["FAR", "Links", "Scale", "as_links", "point_links"]
+
+
+#: The height of points of which no pair is known: a cut at any threshold leaves them apart.
+FAR = float(np.finfo(np.float32).max) / 2
 
 
 @dataclass
@@ -33,8 +37,8 @@ class Scale:
         What the user's thresholds are.
     ceiling : float
         For distances d, the similarity is ``ceiling − d``.
-    to_height : (a, b)
-        Height of a similarity s: ``a + b·s``.
+    to_height : HeightRule
+        The height of a similarity.
     top, floor : float
         The largest similarity of two points, and one that no two points are below; what no rule merges is joined there.
     nearest : float
@@ -45,7 +49,7 @@ class Scale:
 
     kind: str
     ceiling: float
-    to_height: tuple[float, float]
+    to_height: HeightRule
     top: float
     floor: float
     nearest: float
@@ -53,13 +57,12 @@ class Scale:
 
     def height(self, similarity: Any) -> np.ndarray:
         """Heights of similarities, at least 0."""
-        a, b = self.to_height
-        return np.maximum(a + b * np.asarray(similarity), 0.0)
-
-    def similarity(self, height: float) -> float:
-        """The similarity of a height."""
-        a, b = self.to_height
-        return (height - a) / b
+        height = np.maximum(self.to_height(np.asarray(similarity)), 0.0)
+        if self.kind == "similarity" or self.ceiling <= 0:
+            return height
+        # d comes back from ceiling − d but for the ceiling's last digit; a number of fewer digits is the one meant.
+        short = np.round(height, 14 - int(np.ceil(np.log10(self.ceiling))))
+        return np.where(np.abs(short - height) <= 2.0 * np.spacing(self.ceiling), short, height)
 
     def convert(self, threshold: Any) -> np.ndarray:
         """The user's thresholds as similarities, and back."""
@@ -91,19 +94,19 @@ class Links(Scale):
         self.indices, self.value = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
         return edges
 
+    def take32(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The edges, handed over in float32; `scale` takes up what that cannot hold."""
+        indptr, indices, value = self.take()
+        if value.dtype != np.float32 and (largest := float(np.abs(value).max(initial=0.0))) > float(
+            np.finfo(np.float32).max
+        ):
+            power = np.exp2(np.floor(np.log2(largest)))
+            value, self.scale = value / power, self.scale * power
+        return indptr, indices, value.astype(np.float32, copy=False)
+
     def quantiles(self, q: np.ndarray) -> np.ndarray:
         some = self.value[:: max(1, len(self.value) >> 20)].astype(np.float64)
         return np.quantile(self.shift + self.scale * some, q) if len(some) else np.zeros(len(q))
-
-
-def is_graph(X: Any, metric: Any) -> bool:
-    """Whether ``X`` is a graph over the points: a NeighborGraph, or a sparse matrix that is square or precomputed."""
-    if isinstance(X, NeighborGraph):
-        return True
-    if not is_sparse(X):
-        return False
-    precomputed = isinstance(metric, str | Similarity) and str(metric) == "precomputed"
-    return precomputed or (X.ndim == 2 and X.shape[0] == X.shape[1])
 
 
 def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
@@ -111,19 +114,21 @@ def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
     graph = graph.symmetrize(n_jobs=n_jobs)
     info = {"metric": graph.metric, "n_edges": graph.n_edges // 2}
     if graph.kind == "distance":
-        value = graph.distances()
+        value = graph.values("distance")
         largest = value.max(initial=0.0)
         if not np.isfinite(largest):  # what NeighborGraph.connect() without X puts between parts
             finite = np.isfinite(value)
             largest = value[finite].max(initial=0.0)
             value = np.where(finite, value, largest)
+        if not len(value):
+            largest = FAR
         # Above the largest, so that even the longest edge says more than no edge.
-        missing = float(np.nextafter(largest, np.float32(np.inf)))
+        missing = max(float(largest) * (1.0 + 2.0**-23), 2.0**-149)
         info["missing_distance"] = missing
         return Links(
             kind="distance",
             ceiling=missing,
-            to_height=(missing, -1.0),
+            to_height=HeightRule(missing, -1.0),
             top=missing - float(value.min(initial=largest)),
             floor=0.0,
             nearest=float(value.min(initial=largest, where=value > 0)),
@@ -134,7 +139,7 @@ def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
             shift=missing,
             scale=-1.0,
         )
-    value = graph.weight
+    value = graph.values("weight")
     top = float(value.max(initial=-np.inf))
     if len(value) and not (np.isfinite(top) and np.isfinite(value.min())):
         raise InvalidInput("graph has an infinite similarity; similarities must be finite.")
@@ -148,7 +153,7 @@ def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
         kind="similarity",
         ceiling=top,
         # A metric without a largest value, such as dot, counts heights from the most similar pair.
-        to_height=graph.to_height if graph.to_height[0] > 0 else (top, -1.0),
+        to_height=graph.to_height.from_top(top if len(value) else FAR),
         top=top,
         floor=0.0,
         nearest=0.0,
@@ -159,14 +164,13 @@ def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
     )
 
 
-def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, report: Progress) -> Links:
-    """The links of ``X``: of the graph that it is, or of its rows' nearest neighbours."""
-    if is_graph(X, metric):
-        graph = as_graph(X, metric)
-        if graph.n_points == 0:
-            raise InvalidInput("graph has 0 points (shape=(0, 0)) while a minimum of 1 is required.")
+def point_links(
+    points: Points, n_neighbors: int, *, n_jobs: int | None, report: Progress, recall: float = 0.95
+) -> Links:
+    """The links of the points: of the graph that they are, or of their nearest neighbours."""
+    if points.is_graph:
+        graph: NeighborGraph = points.data
         links = as_links(graph, n_jobs)
-        links.info["input"] = "graph"
         parts = int(graph.components().max(initial=0)) + 1
         if parts > 1:
             warnings.warn(
@@ -176,13 +180,10 @@ def point_links(X: Any, metric: Any, n_neighbors: int, *, n_jobs: int | None, re
                 stacklevel=4,
             )
         return links
-    similarity = get_similarity(metric)
-    X = similarity.check(X)
-    n = X.shape[0]
-    if n == 1:
-        graph = NeighborGraph([0, 0], np.empty(0, dtype=np.int32), np.empty(0), metric=similarity)
+    if points.n == 1:
+        graph = NeighborGraph([0, 0], np.empty(0, dtype=np.int32), np.empty(0), metric=points.similarity)
     else:
-        graph = neighbors(X, min(n_neighbors, n - 1), similarity, n_jobs=n_jobs, progress=report)
+        graph = neighbors(points, min(n_neighbors, points.n - 1), recall=recall, n_jobs=n_jobs, progress=report)
     links = as_links(graph, n_jobs)
     links.info["neighbors"] = graph.info
     return links

@@ -1,0 +1,286 @@
+"""Nearest neighbours among rows that come and go, a batch at a time.
+
+Methods that take points one by one need, for each, its neighbours among all that came before it. A batch is searched at
+once: against the rows that are there and against itself, in blocks of matrix products, and of two rows of the batch
+only the later one sees the other. Up to some ten thousand rows everything is looked at; beyond, the rows of the nearest
+coarse cells, which are found anew whenever the number of rows has doubled.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from ramify import _core
+from ramify.neighbors._cells import Cells, find_cells
+from ramify.neighbors.exact import empty_heaps
+from ramify.neighbors.rows import Rows
+from ramify.parallel import map_blocks, row_blocks
+from ramify.progress import Progress
+
+__all__ = ["GrowingRows"]
+
+_EXACT = 20_000  # rows up to which all are looked at
+_QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
+_ALONE = 1 << 25  # products up to which one thread is enough
+_PROBES = 24  # cells that a row looks at: 95 % and more of the nearest 10 on images and sentences
+
+
+class GrowingRows:
+    """Rows in numbered slots; slots of removed rows are used again.
+
+    Scores are ``<z_i, z_j> + bias_j``, larger is nearer, as in :mod:`ramify.neighbors.rows`.
+
+    Parameters
+    ----------
+    method : {"auto", "exact", "cells"}
+    seed : int
+        For the cells.
+    """
+
+    def __init__(self, *, method: Literal["auto", "exact", "cells"], seed: int, n_jobs: int | None) -> None:
+        self._method, self._seed, self._n_jobs = method, seed, n_jobs
+        self._z = np.empty((0, 0), dtype=np.float32)
+        self._bias = np.empty(0, dtype=np.float32)
+        self._free: list[int] = []
+        self._used = 0
+        self._count = 0
+        self._cells: Cells | None = None
+        self._trained = 0  # rows when the cells were found
+        self._lists: list[_Slots] = []
+        self._cell = np.empty(0, dtype=np.int32)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether rows are looked for in the nearest cells only."""
+        return self._cells is not None
+
+    def z(self, slots: np.ndarray) -> np.ndarray:
+        return self._z[slots]
+
+    def add(self, z: np.ndarray, squared: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Slots of these new rows, and for each the slots of its ``k`` nearest among all that came before it.
+
+        Parameters
+        ----------
+        z : float32 array of shape (m, d)
+        squared : array of shape (m,), or None
+            |z|² where nearness is distance, None where it is the product.
+
+        Returns
+        -------
+        slots : int32 array of shape (m,)
+        near : int32 array of shape (m, k)
+            Nearest first; -1 where there are fewer.
+        """
+        slots = self._take(len(z), z.shape[1])
+        self._z[slots] = z
+        bias = np.zeros(len(z), np.float32) if squared is None else (-0.5 * squared).astype(np.float32)
+        keys, locks = empty_heaps(len(z), k)
+        self._offer_present(z, keys, locks)
+        self._offer_earlier(z, bias, slots, keys, locks)
+        self._bias[slots] = bias
+        self._count += len(z)
+        self._list(slots)
+        return slots, _best(keys, k)
+
+    def put(self, z: np.ndarray, squared: np.ndarray | None) -> np.ndarray:
+        """Slots of these new rows, which look for nobody."""
+        slots = self._take(len(z), z.shape[1])
+        self._z[slots] = z
+        self._bias[slots] = 0.0 if squared is None else (-0.5 * squared).astype(np.float32)
+        self._count += len(z)
+        self._list(slots)
+        return slots
+
+    def remove(self, slots: np.ndarray) -> None:
+        """These rows are gone."""
+        self._bias[slots] = -np.inf
+        self._count -= len(slots)
+        self._free.extend(np.asarray(slots)[::-1].tolist())
+        if self._cells is not None:
+            for c, part in _by_cell(self._cell[slots], slots):
+                self._lists[c].drop(part)
+
+    def nearest(self, z: np.ndarray, k: int) -> np.ndarray:
+        """Slots of the ``k`` rows nearest to each of ``z``, nearest first; -1 where there are fewer."""
+        keys, locks = empty_heaps(len(z), k)
+        self._offer_present(z, keys, locks)
+        return _best(keys, k)
+
+    def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Values and arrays that say all there is to say."""
+        arrays: dict[str, np.ndarray] = {"z": self._z[: self._used], "bias": self._bias[: self._used]}
+        arrays["free"] = np.array(self._free, dtype=np.int32)
+        if self._cells is not None:
+            arrays |= {"centre": self._cells.centre, "cell": self._cell[: self._used]}
+        return {"trained": self._trained}, arrays
+
+    def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Fills an empty object with what :meth:`dump` gave."""
+        self._z, self._bias = arrays["z"].copy(), arrays["bias"].copy()
+        self._free = arrays["free"].tolist()
+        self._used = len(self._bias)
+        there = np.flatnonzero(np.isfinite(self._bias)).astype(np.int32)
+        self._count, self._trained = len(there), meta["trained"]
+        self._cell = np.zeros(self._used, dtype=np.int32)
+        if "centre" in arrays:
+            self._cells, self._cell = Cells.of(arrays["centre"]), arrays["cell"].copy()
+            self._lists = [_Slots() for _ in range(len(self._cells))]
+            for c, part in _by_cell(self._cell[there], there):
+                self._lists[c].extend(part)
+
+    def _jobs(self, pairs: int) -> int | None:
+        """Threads for this many pairs of rows: starting them takes longer than a small search."""
+        return self._n_jobs if pairs * self._z.shape[1] > _ALONE else 1
+
+    # --- slots --------------------------------------------------------------------------------------------------------
+
+    def _take(self, count: int, width: int) -> np.ndarray:
+        again = [self._free.pop() for _ in range(min(count, len(self._free)))]
+        fresh = count - len(again)
+        need = self._used + fresh
+        if need > len(self._bias):
+            size = max(need, 1024, 2 * len(self._bias))
+            grown = np.zeros((size, width), dtype=np.float32)
+            if self._used:
+                grown[: self._used] = self._z[: self._used]
+            self._z = grown
+            self._bias = np.concatenate([self._bias, np.full(size - len(self._bias), -np.inf, dtype=np.float32)])
+            self._cell = np.concatenate([self._cell, np.zeros(size - len(self._cell), dtype=np.int32)])
+        slots = np.array([*again, *range(self._used, need)], dtype=np.int32)
+        self._used = need
+        return slots
+
+    # --- searching ----------------------------------------------------------------------------------------------------
+
+    def _offer_present(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+        if self._cells is None:
+            self._offer_all(z, keys, locks)
+        else:
+            self._offer_cells(z, keys, locks)
+
+    def _offer_all(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+        blocks = [(I, J) for I in row_blocks(len(z), _QUERIES) for J in row_blocks(self._used, _COLUMNS)]
+
+        def work(block: tuple[slice, slice]) -> None:
+            I, J = block
+            columns = np.arange(J.start, J.stop, dtype=np.int32)
+            _offer(keys, locks, z[I] @ self._z[J].T, _ids(I), columns, self._bias[J])
+
+        map_blocks(work, blocks, n_jobs=self._jobs(len(z) * self._used))
+
+    def _offer_earlier(
+        self, z: np.ndarray, bias: np.ndarray, slots: np.ndarray, keys: np.ndarray, locks: np.ndarray
+    ) -> None:
+        parts = row_blocks(len(z), _QUERIES)
+
+        def work(block: tuple[slice, slice]) -> None:
+            I, J = block
+            score = z[I] @ z[J].T
+            if I is J:
+                score[np.triu_indices(len(score))] = -np.inf
+            _offer(keys, locks, score, _ids(I), slots[J], bias[J])
+
+        map_blocks(work, [(I, J) for i, I in enumerate(parts) for J in parts[: i + 1]], n_jobs=self._jobs(len(z) ** 2))
+
+    def _offer_cells(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+        assert self._cells is not None
+        probes = min(_PROBES, len(self._cells))
+        jobs = self._jobs(len(z) * (len(self._cells) + probes * self._count // len(self._cells)))
+        cell = self._cells.nearest(z, probes, n_jobs=jobs)
+        rows = np.repeat(np.arange(len(z), dtype=np.int32), probes)
+
+        def work(pair: tuple[int, np.ndarray]) -> None:
+            c, queries = pair
+            columns = self._lists[c].slots
+            if len(columns):
+                _offer(keys, locks, z[queries] @ self._z[columns].T, queries, columns, self._bias[columns])
+
+        map_blocks(work, list(_by_cell(cell.ravel(), rows)), n_jobs=jobs)
+
+    # --- cells --------------------------------------------------------------------------------------------------------
+
+    def _list(self, slots: np.ndarray) -> None:
+        """Puts new rows into the lists of their cells; first finds cells, where there are rows enough."""
+        if self._method == "exact" or (self._method == "auto" and self._count <= _EXACT) or self._count < 64:
+            return
+        if self._cells is None or self._count > 2 * self._trained:
+            slots = np.flatnonzero(np.isfinite(self._bias[: self._used])).astype(np.int32)
+            rng = np.random.default_rng(self._seed)
+            rows = cast(Rows, _Some(self._z[slots]))
+            count = max(2, min(len(slots) // 8, int(2 * np.sqrt(len(slots)))))
+            self._cells = find_cells(rows, count, rng, n_jobs=self._n_jobs, report=Progress())
+            self._trained = self._count
+            self._lists = [_Slots() for _ in range(len(self._cells))]
+        self._cell[slots] = self._cells.nearest(self._z[slots], 1, n_jobs=self._jobs(len(slots) * len(self._cells)))[
+            :, 0
+        ]
+        for c, part in _by_cell(self._cell[slots], slots):
+            self._lists[c].extend(part)
+
+
+class _Some(SimpleNamespace):
+    """As much of :class:`Rows` as finding cells looks at."""
+
+    def __init__(self, z: np.ndarray) -> None:
+        super().__init__(z=z)
+
+    def __len__(self) -> int:
+        return len(self.z)
+
+
+class _Slots:
+    """A list of slots that grows at its end."""
+
+    def __init__(self) -> None:
+        self._array = np.empty(8, dtype=np.int32)
+        self._length = 0
+
+    @property
+    def slots(self) -> np.ndarray:
+        return self._array[: self._length]
+
+    def extend(self, more: np.ndarray) -> None:
+        need = self._length + len(more)
+        if need > len(self._array):
+            grown = np.empty(2 * need, dtype=np.int32)
+            grown[: self._length] = self.slots
+            self._array = grown
+        self._array[self._length : need] = more
+        self._length = need
+
+    def drop(self, gone: np.ndarray) -> None:
+        kept = self.slots[~np.isin(self.slots, gone)]
+        self._length = len(kept)
+        self._array[: self._length] = kept
+
+
+def _by_cell(cell: np.ndarray, values: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    """The values of each cell that has some."""
+    order = np.argsort(cell, kind="stable")
+    cells, start = np.unique(cell[order], return_index=True)
+    return list(zip(cells.tolist(), np.split(values[order], start[1:]), strict=True))
+
+
+def _ids(rows: slice) -> np.ndarray:
+    return np.arange(rows.start, rows.stop, dtype=np.int32)
+
+
+def _offer(
+    keys: np.ndarray, locks: np.ndarray, score: np.ndarray, rows: np.ndarray, columns: np.ndarray, bias: np.ndarray
+) -> None:
+    none = np.full(len(rows), -1, dtype=np.int32)
+    _core.offer(keys, locks, score, rows, columns, none, columns, np.zeros(len(rows), np.float32), bias, False, False)
+
+
+def _best(keys: np.ndarray, k: int) -> np.ndarray:
+    near, score = np.empty((len(keys), k), dtype=np.int32), np.empty((len(keys), k), dtype=np.float32)
+    _core.best(keys, near, score)
+    near[~np.isfinite(score)] = -1
+    return near
