@@ -1,5 +1,7 @@
 """Trees from and to merges, parents, linkage matrices, networkx and words."""
 
+import re
+
 import networkx
 import numpy as np
 import pytest
@@ -183,3 +185,39 @@ def test_summary_ends_in_disjoint_branches(tree, k):
     shown = [leaf for end in ends for leaf in end]
     assert len(shown) == len(set(shown)) <= tree.n_leaves
     assert 1 <= len(ends) <= k
+
+
+@given(trees(max_leaves=60), st.integers(1, 8))
+def test_outlines_account_for_every_leaf(tree, k):
+    lines = tree.summary(n_clusters=k, n_examples=0).splitlines()
+    depth = [(len(line) - len(line.lstrip("│├└─ "))) // 3 for line in lines]
+    text = [line.lstrip("│├└─ ") for line in lines]
+    counts = []
+    for line in text:
+        rest = re.match(r"… and (\d+) smaller branch(?:es)?, (\d+) items?$", line)
+        counts.append(int(rest[2]) if rest else int(re.match(r"\d+", line)[0]))
+        assert rest is None or int(rest[1]) >= 1
+    assert counts[0] == tree.n_leaves
+    for i, d in enumerate(depth):
+        below = []
+        for j in range(i + 1, len(lines)):
+            if depth[j] <= d:
+                break
+            if depth[j] == d + 1:
+                below.append(counts[j])
+        assert not below or sum(below) == counts[i]
+
+
+def test_an_outline_names_what_it_leaves_out():
+    """Two clusters, and outliers that join above both."""
+    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(50, 51, 40), [300.0, 500.0, 900.0]])[:, None]
+    tree = Tree.from_linkage(hierarchy.linkage(X, "average"))
+    lines = tree.summary(n_clusters=2).splitlines()
+    assert lines[-1] == "└─ … and 2 smaller branches, 3 items"
+
+
+def test_items_are_shown_and_not_obeyed():
+    tree = Tree([2, 2, -1])
+    text = tree.summary(["\x1b[31mred\x07", "[bold]$x$[/bold]\nnext"], n_clusters=1)
+    assert "\x1b" not in text and "\x07" not in text
+    assert "[bold]$x$[/bold] next" in text

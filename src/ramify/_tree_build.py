@@ -80,7 +80,7 @@ def from_parents(parent: Any, n_leaves: int, height: Any, level: Any) -> Arrays:
         raise InvalidInput(
             f"parent must be a one-dimensional array of integers, got dtype {parent.dtype} and shape {parent.shape}."
         )
-    parent = np.ascontiguousarray(parent, dtype=np.int64)
+    parent = np.require(parent, np.int64, ["C", "A"])
     n = check_int("n_leaves", n_leaves, low=1, high=len(parent), why=f"for {len(parent)} nodes")
     ordered, source, fault, node = _core.tree_order(parent, n)
     if fault:
@@ -117,8 +117,8 @@ def _fault(fault: str, node: int, parent: int, n: int, m: int) -> str:
     }[fault]
 
 
-def from_linkage(Z: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Parents and heights of a SciPy linkage matrix, node n + i being row i."""
+def from_linkage(Z: Any) -> Arrays:
+    """Parents, heights and, where it is not that of the ids, leaf order of a SciPy linkage; row i is node n + i."""
     Z = np.asarray(Z)
     if Z.size == 0:
         Z = Z.reshape(0, 4).astype(np.float64)
@@ -142,7 +142,10 @@ def from_linkage(Z: Any) -> tuple[np.ndarray, np.ndarray]:
     parent[pair] = np.arange(n, 2 * n - 1)[:, None]
     height = np.zeros(2 * n - 1)
     height[n:] = Z[:, 2]
-    return parent, height
+    order = None
+    if (pair[:, 0] > pair[:, 1]).any():
+        order = _core.tree_pair_order(np.ascontiguousarray(pair).reshape(-1), _core.tree_sizes(parent, n), n)
+    return parent, height, order
 
 
 def to_linkage(tree: Tree) -> np.ndarray:

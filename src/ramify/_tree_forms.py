@@ -74,11 +74,14 @@ class TreeForms:
 
     @classmethod
     def from_linkage(cls, Z: Any, *, info: Mapping[str, Any] | None = None) -> Tree:
-        """The tree of a SciPy linkage matrix; row i is node n + i. The counts in its fourth column are not needed."""
+        """The tree of a SciPy linkage matrix; row i is node n + i. The counts in its fourth column are not needed.
+
+        The order of the two clusters in each row stays: ``leaf_order`` is SciPy's ``leaves_list(Z)``.
+        """
         from ramify import _tree_build
 
-        parent, height = _tree_build.from_linkage(Z)
-        return cast("type[Tree]", cls)(parent, height, info=info)
+        parent, height, order = _tree_build.from_linkage(Z)
+        return cast("type[Tree]", cls)(parent, height, info=info, order=order)
 
     def to_linkage(self) -> np.ndarray:
         """SciPy's linkage matrix of a binary tree, float64[n - 1, 4]: node n + i is row i.
@@ -99,8 +102,8 @@ class TreeForms:
         names : sequence of n strings, optional
             Names of the leaves, quoted where they need it; by default their numbers.
         exact : bool
-            Add ``[&height=...]`` and ``[&level=...]`` notes where branch lengths alone would not give the tree back to
-            the last bit. ``False`` leaves them out, for readers that cannot skip comments.
+            Add ``[&ramify_height=...]`` and ``[&ramify_level=...]`` notes where branch lengths alone would not give the
+            tree back to the last bit. ``False`` leaves them out, for readers that cannot skip comments.
 
         Examples
         --------
@@ -119,8 +122,8 @@ class TreeForms:
         Leaves whose names are the numbers 0 .. n-1 get those ids. Otherwise leaves are numbered as they appear and
         ``info["names"]`` has their names; with ``names``, leaf i is the one called ``names[i]``. A node's height is
         the longest way down to a leaf by branch lengths (leaves are at 0 also where the ways differ), unless a note
-        ``[&height=...]`` gives it; without either, see :class:`Tree`. Names of inner nodes and other comments are
-        skipped, underscores are kept, inner nodes of one child vanish.
+        ``[&ramify_height=...]`` gives it; without either, see :class:`Tree`. Names of inner nodes and other comments,
+        such as BEAST's ``[&height=...]``, are skipped, underscores are kept, inner nodes of one child vanish.
 
         >>> from ramify import Tree
         >>> tree = Tree.from_newick("((cat:1,dog:1):2,'big bus':3);")
@@ -158,14 +161,19 @@ class TreeForms:
         return treefile.from_dict(data)
 
     def save(self, path: PathLike) -> None:
-        """Write the tree to a file, whole or not at all; :meth:`load` reads it. See :mod:`ramify.io.treefile`."""
-        from ramify.io import treefile
+        """Write the tree to a file, whole or not at all; :meth:`load` reads it.
 
-        treefile.save(cast("Tree", self), path)
+        The ending says the format: Newick for ``.nwk``, ``.newick`` and ``.tre`` (with ``info["names"]``, if there are
+        any), JSON for ``.json``, SciPy's linkage for ``.npy``; every other name gets ramify's own, which keeps
+        everything. See :mod:`ramify.io.treefile`.
+        """
+        from ramify.io import trees
+
+        trees.save(cast("Tree", self), path)
 
     @classmethod
     def load(cls, path: PathLike) -> Tree:
         """The tree that :meth:`save` wrote; safe on files from strangers."""
-        from ramify.io import treefile
+        from ramify.io import trees
 
-        return treefile.load(path)
+        return trees.load(path)

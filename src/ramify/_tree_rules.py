@@ -8,7 +8,7 @@ import numpy as np
 
 from ramify.errors import InvalidTree
 
-__all__ = ["broken_rule", "check_height", "check_level", "own_heights", "own_integers", "read_only"]
+__all__ = ["broken_rule", "check_height", "check_level", "own", "own_heights", "own_integers", "read_only"]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]
@@ -20,14 +20,13 @@ def read_only(array: np.ndarray) -> np.ndarray:
 
 
 def own_integers(name: str, values: Any, *, rule: int) -> IntArray:
-    """A read-only int64 copy (or the array itself where it is one already that nobody can write to)."""
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InvalidTree(
             f"tree breaks rule {rule} ({name} is a one-dimensional array of integers): "
             f"got dtype {array.dtype} and shape {array.shape}."
         )
-    return _own(array, np.int64)
+    return own(array, np.int64)
 
 
 def own_heights(values: Any) -> FloatArray:
@@ -37,10 +36,11 @@ def own_heights(values: Any) -> FloatArray:
             "tree breaks rule 6 (height has one finite number a node): "
             f"got dtype {array.dtype} and shape {array.shape}."
         )
-    return _own(array, np.float64)
+    return own(array, np.float64)
 
 
-def _own(array: np.ndarray, dtype: type) -> np.ndarray:
+def own(array: np.ndarray, dtype: type) -> np.ndarray:
+    """A read-only copy (or the array itself where it is one already that nobody can write to)."""
     frozen = array.dtype == dtype and array.flags.c_contiguous and not array.flags.writeable and array.base is None
     return array if frozen else read_only(np.array(array, dtype=dtype, order="C"))
 

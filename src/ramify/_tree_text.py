@@ -15,7 +15,7 @@ from ramify.validate import check_int
 if TYPE_CHECKING:
     from ramify.tree import Tree
 
-__all__ = ["Description", "branches", "describe", "skeleton", "summary"]
+__all__ = ["Description", "branches", "describe", "one_line", "skeleton", "summary"]
 
 
 class Description(dict[str, Any]):
@@ -65,40 +65,46 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
         raise InvalidInput(f"items must have one entry a leaf ({n}), got {len(items)}.")
     k = min(check_int("n_clusters", n_clusters, low=1), n)
     n_examples = check_int("n_examples", n_examples, low=0)
-    ends = branches(tree, k)
-    shown, children = skeleton(tree, ends)
+    top, children = skeleton(tree, branches(tree, k))
+    if top != tree.root:  # what hangs above the shown branches belongs to the outline as well
+        children[tree.root] = children.pop(top)
 
     lines: list[str] = []
-    stack = [(shown, "", "")]
+    stack: list[tuple[int | str, str, str]] = [(tree.root, "", "")]
     while stack:
         v, lead, below = stack.pop()
+        if isinstance(v, str):
+            lines.append(lead + v)
+            continue
         text = f"{lead}{_count(tree, v)}"
         if v not in children:
             text += _examples(tree, v, items, n_examples)
         lines.append(text)
-        kids = sorted(children.get(v, []), key=lambda child: -int(tree.size[child]))
+        shown = sorted(children.get(v, []), key=lambda child: -int(tree.size[child]))
+        kids: list[int | str] = [*shown, *(_rest(tree, v, shown) if shown else [])]
         for i in reversed(range(len(kids))):
             last = i == len(kids) - 1
             stack.append((kids[i], below + ("└─ " if last else "├─ "), below + ("   " if last else "│  ")))
     return "\n".join(lines)
 
 
+def _rest(tree: Tree, v: int, shown: list[int]) -> list[str]:
+    """A line for what is in node ``v`` and in none of the branches shown below it, if there is something."""
+    n_items = int(tree.size[v]) - sum(int(tree.size[child]) for child in shown)
+    if n_items == 0:
+        return []
+    between = [above[above <= v] for above in map(tree.ancestors, shown)]
+    ways = np.unique(np.concatenate(between))
+    n_branches = int(np.diff(tree.child_start)[ways - tree.n_leaves].sum()) - (len(ways) - 1) - len(shown)
+    branch, item = "branch" if n_branches == 1 else "branches", "item" if n_items == 1 else "items"
+    return [f"… and {_spaced(n_branches)} smaller {branch}, {_spaced(n_items)} {item}"]
+
+
 def branches(tree: Tree, k: int) -> list[int]:
-    """Nodes that the outline ends in: one for each cluster of a cut without crumbs."""
-    n = tree.n_leaves
+    """Nodes that the outline ends in: one for each cluster of a cut for reading, in the order of the leaves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RamifyWarning)
-        labels = tree.cut(n_clusters=k, min_size=max(1, n // (20 * k)))
-    # A cluster may hold outliers that joined from elsewhere: the branch is the largest node made of its leaves only.
-    in_order = labels[tree.leaf_order]
-    changes = np.concatenate([[0], np.cumsum(in_order[1:] != in_order[:-1])])
-    pure = changes[tree.first] == changes[tree.last - 1]
-    top = pure.copy()
-    top[:-1] &= ~pure[tree.parent[:-1]]
-    tops = np.flatnonzero(top)
-    cluster = in_order[tree.first[tops]]
-    by_size = np.lexsort((tree.size[tops], cluster))
-    ends = tops[by_size][np.append(np.diff(cluster[by_size]) > 0, True)]
+        _, ends = tree.cut(n_clusters=k, by="spread", return_nodes=True)
     return [int(v) for v in ends[np.argsort(tree.first[ends])]]
 
 
@@ -132,7 +138,11 @@ def _count(tree: Tree, v: int) -> str:
     size = int(tree.size[v])
     if size == 1:
         return "1 leaf"
-    return f"{size:,} leaves, height {_figure(float(tree.height[v]))}".replace(",", " ", f"{size:,}".count(","))
+    return f"{_spaced(size)} leaves, height {_figure(float(tree.height[v]))}"
+
+
+def _spaced(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
 
 
 def _examples(tree: Tree, v: int, items: Sequence[Any] | None, n_examples: int) -> str:
@@ -142,10 +152,13 @@ def _examples(tree: Tree, v: int, items: Sequence[Any] | None, n_examples: int) 
     if take == 0:
         return ""
     where = tree.first[v] + (2 * np.arange(take) + 1) * size // (2 * take)
-    names = (_one_line(leaf if items is None else items[leaf]) for leaf in tree.leaf_order[where].tolist())
+    names = (one_line(leaf if items is None else items[leaf]) for leaf in tree.leaf_order[where].tolist())
     return ": " + " · ".join(names) + (" …" if take < size else "")
 
 
-def _one_line(item: Any) -> str:
+def one_line(item: Any, width: int = 60) -> str:
+    """An item as text that a terminal only shows: no line breaks, no control characters, not too long."""
     text = " ".join(str(item).split())
-    return text if len(text) <= 60 else text[:59] + "…"
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return text if len(text) <= width else text[: width - 1] + "…"
