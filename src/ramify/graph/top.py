@@ -1,0 +1,76 @@
+"""The top of a tree, made anew over the small clusters at its bottom."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from ramify.graph._edges import LEAST_SCALE, SCALE_AT, neighbor_edges
+from ramify.graph._far import link_parts, tie_together
+from ramify.graph._scales import LAST, Rows, grow, micro_clusters, next_scale, roots_of
+from ramify.graph._search import Budget
+from ramify.neighbors.graph import NeighborGraph
+from ramify.progress import Progress
+from ramify.similarity import Similarity
+from ramify.tree import Tree
+
+__all__ = ["LEAST_SCALE", "SCALE_AT", "regrow"]
+
+_LARGE = 10_000  # leaves from which on the small clusters are those of the batch method
+_SMALL, _MICRO = 8, 32
+
+
+def regrow(
+    tree: Tree,
+    graph: NeighborGraph,
+    mass: np.ndarray,
+    X: Any,
+    similarity: Similarity,
+    *,
+    n_neighbors: int,
+    whole: bool = False,
+    budget_seconds: float | None = None,
+    random_state: Any = 0,
+    n_jobs: int | None = -1,
+) -> tuple[np.ndarray, Tree]:
+    """Where points have come and gone, the upper scales of :class:`GraphTree` once more; the lower ones stay.
+
+    Parameters
+    ----------
+    tree : Tree
+    graph : NeighborGraph
+        The nearest neighbours of the n leaves.
+    mass : array of shape (n,)
+    X : array of shape (n, d)
+    similarity : Similarity
+    n_neighbors : int
+    whole : bool
+        The lower ones, too: the batch method on these neighbours. ``tree`` does not matter then.
+    budget_seconds : float, optional
+    random_state, n_jobs
+
+    Returns
+    -------
+    bottom : int array
+        Nodes of ``tree`` that hold every leaf once.
+    top : Tree
+        A tree whose leaf i is ``bottom[i]``.
+    """
+    deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
+    budget = Budget(deadline, random_state, n_jobs, Progress())
+    if whole:
+        few = tree.n_leaves <= LAST
+        edges = neighbor_edges(link_parts(graph, X, budget) if few else graph, mass, n_jobs)
+        if few:
+            edges = tie_together(edges, graph, X, similarity, budget)
+        return np.arange(tree.n_leaves), grow(edges, Rows(X, similarity, mass, n_neighbors), budget)[0]
+    size = _MICRO if tree.n_leaves > _LARGE else _SMALL
+    bottom = roots_of(tree, size)
+    if len(bottom) < 3:
+        return bottom, Tree([len(bottom)] * len(bottom) + [-1]) if len(bottom) > 1 else Tree([-1])
+    edges = neighbor_edges(graph, mass, n_jobs)
+    rows = Rows(X, similarity, mass, n_neighbors)
+    top, _ = grow(*next_scale(edges, rows, micro_clusters(tree, size), budget), budget)
+    return bottom, top
