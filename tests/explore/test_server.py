@@ -1,0 +1,355 @@
+"""The server's answers and its guards, without a browser."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+import zipfile
+
+import numpy as np
+import pyarrow.csv as csv
+import pyarrow.parquet as parquet
+import pytest
+
+pytest.importorskip("starlette")
+
+from starlette.testclient import TestClient
+
+import ramify
+from ramify.errors import FileError, InvalidInput, RamifyWarning
+from ramify.explore import Explorer, open_document
+from ramify.explore.server import make_app
+
+TOKEN = "secret"
+
+
+@pytest.fixture
+def client(document):
+    with TestClient(make_app(document, token=TOKEN), base_url="http://127.0.0.1:8765") as client:
+        yield client
+
+
+def root_of(client):
+    return client.get("/api/meta").json()["root"]["id"]
+
+
+def edit(client, **action):
+    return client.post("/api/edit", json=action, headers={"x-ramify-token": TOKEN})
+
+
+def test_page_and_its_files(client):
+    page = client.get("/")
+    assert page.status_code == 200
+    for name in re.findall(r'(?:src|href)="([\w.]+)"', page.text):
+        assert client.get(f"/{name}").status_code == 200
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert not re.search(r"https?://", page.text)
+
+
+@pytest.mark.parametrize(
+    "path", ["/../pyproject.toml", "/%2e%2e/server.py", "/server.py", "/static/main.js", "/etc/passwd"]
+)
+def test_no_path_leaves_the_given_files(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8765", "", "localhost.evil:80"])
+def test_other_hosts_are_refused(client, host):
+    assert client.get("/api/meta", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost:8765", "127.0.0.1", "[::1]:8765"])
+def test_own_names_are_served(client, host):
+    assert client.get("/api/meta", headers={"host": host}).status_code == 200
+
+
+def test_writing_needs_the_token_and_the_origin(client, document):
+    action = {"op": "rename", "node": root_of(client), "name": "everything"}
+    assert client.post("/api/edit", json=action).status_code == 403
+    assert client.post("/api/edit", json=action, headers={"x-ramify-token": "wrong"}).status_code == 403
+    other = {"x-ramify-token": TOKEN, "origin": "http://evil.example"}
+    assert client.post("/api/edit", json=action, headers=other).status_code == 403
+    assert len(document.taxonomy.edits) == 0
+
+
+def test_edits_are_saved_and_undone(client, document):
+    root = root_of(client)
+    first = client.get(f"/api/children?ids={root}").json()["children"][str(root)][0]["id"]
+    assert edit(client, op="rename", node=first, name="my <b>name</b>").status_code == 200
+    again = ramify.Taxonomy.load(document.file)
+    assert "my <b>name</b>" in again.names.values()
+    assert client.get(f"/api/card?node={first}").json()["name"] == "my <b>name</b>"
+    assert edit(client, op="hide", node=first).status_code == 200
+    shown = client.get(f"/api/children?ids={root}").json()["children"][str(root)]
+    assert first not in [record["id"] for record in shown]
+    for _ in range(2):
+        assert edit(client, op="undo").status_code == 200
+    assert "my <b>name</b>" not in ramify.Taxonomy.load(document.file).names.values()
+    assert edit(client, op="undo").json()["error"] == "there is no edit to undo."
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"op": "explode"},
+        {"op": "rename", "node": "x", "name": "a"},
+        {"op": "rename", "node": 10**9, "name": "a"},
+        {"op": "rename", "node": 3, "name": 5},
+        {"op": "move", "node": 1},
+        {},
+    ],
+)
+def test_bad_edits_change_nothing(client, document, action):
+    answer = edit(client, **action)
+    assert answer.status_code == 400
+    assert answer.json()["error"]
+    assert len(document.taxonomy.edits) == 0
+
+
+def test_bad_json(client):
+    for body in (b"", b"[1]", b"{", b"[" * 100_000, b'"' + b"x" * 200_000 + b'"'):
+        assert client.post("/api/edit", content=body, headers={"x-ramify-token": TOKEN}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "card?node=-1",
+        "card?node=abc",
+        "card",
+        "items?node=99999999",
+        "cut?n=nan",
+        "cut?level=99",
+        "like?item=1e9",
+        "image?item=0",
+    ],
+)
+def test_bad_questions_get_one_line(client, path):
+    answer = client.get(f"/api/{path}")
+    assert answer.status_code == 400
+    assert "\n" not in answer.json()["error"]
+
+
+def test_card_search_cut_compare(client, texts):
+    root = root_of(client)
+    card = client.get(f"/api/card?node={root}").json()
+    assert card["size"] == len(texts)
+    assert sum(row["count"] for row in card["classes"]) == len(texts)
+    hits = client.get("/api/search?q=comet").json()["results"]
+    assert hits
+    assert any("comet" in hit["text"] for hit in hits)
+    path = client.get(f"/api/path?node={hits[-1]['node']}").json()["path"]
+    assert path[0]["id"] == root
+    cut = client.get("/api/cut?n=4").json()
+    assert cut["n"] <= 4
+    assert cut["smallest"] >= 1
+    compared = client.get(f"/api/compare?node={root}").json()
+    assert sum(row["shared"] for row in compared["rows"]) <= len(texts)
+    assert all(-1 <= row["value"] <= 1 for row in compared["agreement"])
+
+
+def test_exports(client, texts):
+    content = client.get("/api/export?what=labels&format=csv&n=4")
+    assert "attachment" in content.headers["content-disposition"]
+    table = csv.read_csv(io.BytesIO(content.content))
+    assert table.num_rows == len(texts)
+    assert table["row"].to_pylist() == list(range(len(texts)))
+    whole = parquet.read_table(io.BytesIO(client.get("/api/export?what=table&format=parquet").content))
+    assert whole.num_rows == len(texts)
+    tree = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
+    assert tree.n_leaves == len(texts)
+    root = root_of(client)
+    inner = next(r for r in client.get(f"/api/children?ids={root}").json()["children"][str(root)] if r["kids"])
+    part = client.get(f"/api/export?what=newick&node={inner['id']}")
+    assert "things-part.nwk" in part.headers["content-disposition"]
+    assert ramify.Tree.from_newick(part.text).n_leaves == inner["size"]
+    assert edit(client, op="hide", node=inner["id"]).status_code == 200
+    left = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
+    assert left.n_leaves == len(texts) - inner["size"]
+    assert edit(client, op="undo").status_code == 200
+    nested = client.get("/api/export?what=json").json()
+    assert nested["size"] == len(texts)
+    assert client.get("/api/export?what=everything").status_code == 400
+
+
+def test_csv_cells_are_no_formulas():
+    import pyarrow as pa
+
+    from ramify.explore.export import _escaped
+
+    table = _escaped(pa.table({"item": ["=1+1", "+x", "-y", "@z", "plain", None], "n": [1, 2, 3, 4, 5, 6]}))
+    assert table["item"].to_pylist() == ["'=1+1", "'+x", "'-y", "'@z", "plain", None]
+
+
+def test_images_are_only_the_given_ones(tmp_path, taxonomy):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG rest")
+    secret = tmp_path / "secret.txt"
+    secret.write_text("secret")
+    images = [picture, secret, tmp_path / "none.png"] + [picture] * (taxonomy.n_items - 3)
+    document = open_document(taxonomy, images=images)
+    with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
+        assert client.get("/api/image?item=0").headers["content-type"] == "image/png"
+        assert "is no PNG" in client.get("/api/image?item=1").json()["error"]
+        assert client.get("/api/image?item=2").status_code == 400
+
+
+@pytest.mark.parametrize("shape", [(8, 9), (8, 9, 3), (8, 9, 4)])
+def test_arrays_are_pictures(taxonomy, shape):
+    from matplotlib import image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (taxonomy.n_items, *shape), dtype=np.uint8)
+    document = open_document(taxonomy, images=pixels)
+    with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
+        answer = client.get("/api/image?item=3")
+    assert answer.headers["content-type"] == "image/png"
+    read = np.round(255 * image.imread(io.BytesIO(answer.content))).astype(np.uint8)
+    assert (read.reshape(8, 9, -1) == pixels[3].reshape(8, 9, -1)).all()
+    with pytest.raises(InvalidInput, match="images must have one entry a leaf"):
+        open_document(taxonomy, images=pixels[:5])
+
+
+def test_port_taken_means_the_next_one(taxonomy):
+    first = Explorer(open_document(taxonomy), port=0)
+    second = Explorer(open_document(taxonomy), port=first.port)
+    assert second.port > first.port
+    first.stop()
+    second.stop()
+
+
+def test_other_addresses_warn(taxonomy):
+    with pytest.warns(RamifyWarning, match="everybody who reaches this machine"):
+        explorer = Explorer(open_document(taxonomy), host="0.0.0.0", port=0)
+    explorer.stop()
+
+
+def test_files_that_cannot_be_shown(tmp_path, taxonomy):
+    empty = tmp_path / "empty.taxonomy"
+    empty.write_bytes(b"")
+    with pytest.raises(FileError):
+        open_document(empty)
+    with pytest.raises(FileError):
+        open_document(tmp_path / "none.tree")
+    with pytest.raises(InvalidInput, match="compare trees of the same items"):
+        open_document(taxonomy, compare=ramify.Tree([3, 3, 4, 4, -1]))
+    tree = ramify.Tree([3, 3, 4, 4, -1])
+    with pytest.raises(InvalidInput, match="items"):
+        open_document(tree, items=["a"])
+    assert open_document(tree, items=["a", "b", "c"]).view.tree.n_leaves == 3
+
+
+def test_a_file_of_a_newer_version(tmp_path, taxonomy):
+    file = tmp_path / "newer.taxonomy"
+    taxonomy.save(file)
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = json.loads(members["ramify-taxonomy.json"])
+    members["ramify-taxonomy.json"] = json.dumps({**header, "version": 99}).encode()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    with pytest.raises(FileError, match="Update ramify"):
+        open_document(file)
+
+
+@pytest.mark.parametrize("ending", ["taxonomy", "tree", "nwk", "npy", "json", "dag"])
+def test_files_of_no_bytes(tmp_path, ending):
+    file = tmp_path / f"empty.{ending}"
+    file.write_bytes(b"")
+    with pytest.raises(FileError) as caught:
+        open_document(file)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["labels", "vectors", "points"])
+def test_wrong_numbers_of_things(taxonomy, what):
+    values = ["a"] * 5 if what == "labels" else np.zeros((5, 2))
+    with pytest.raises(InvalidInput, match=f"{what} must have one entry a leaf"):
+        open_document(taxonomy, **{what: values})
+
+
+def test_points_go_out_by_the_window(client, document):
+    whole = client.get("/api/points").json()
+    assert whole["whole"]
+    assert len(whole["x"]) == document.view.tree.n_leaves
+    part = client.get("/api/points?left=0.25&top=0.25&side=0.5").json()
+    x, y = document.view._points
+    inside = (x >= 0.25) & (x <= 0.75) & (y >= 0.25) & (y <= 0.75)
+    assert np.cumsum(part["step"]).tolist() == np.flatnonzero(inside).tolist()
+    left, _, unit = part["window"]
+    assert np.allclose(left + np.array(part["x"]) * unit, x[inside], atol=1e-4)
+    assert client.get("/api/points?side=0").status_code == 400
+    assert client.get("/api/points?left=nan").status_code == 400
+
+
+def test_no_answer_is_larger_than_300_kilobytes():
+    n = 40_000
+    low = n + np.arange(n) // 400
+    tree = ramify.Tree(np.concatenate([low, np.full(100, n + 100), [-1]]))
+    document = open_document(
+        ramify.Taxonomy(tree, ["中" * 300 + str(i) for i in range(n)]), points=np.random.default_rng(0).random((n, 2))
+    )
+    with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
+        ids = ",".join(str(n + i) for i in range(100))
+        answers = [
+            client.get(f"/api/children?ids={ids}"),
+            client.get(f"/api/cut?n={n}"),
+            client.get(f"/api/items?node={n + 100}&limit=1000"),
+            client.get(f"/api/card?node={n + 100}"),
+            client.get("/api/points"),
+            client.get("/api/search?q=" + "中" * 20),
+        ]
+        assert [answer.status_code for answer in answers] == [200] * 6
+        assert max(len(answer.content) for answer in answers) < 300_000
+        assert 0 < len(answers[0].json()["children"]) < 100  # the page asks again for the others
+
+
+def test_senses_and_shared_members():
+    # Two groups of four that share two items, below a root.
+    dag = ramify.ClusterDag([0, 1, 2, 4, 6, 7, 8, 9, 10, 10], [6, 6, 6, 7, 6, 7, 7, 7, 8, 8])
+    document = open_document(dag, items=["a0", "a1", "both2", "both3", "b4", "b5"])
+    with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
+        alone = client.get("/api/card?node=0").json()["also"]
+        both = client.get("/api/card?node=2").json()["also"]
+    assert len(alone) == 1 and "4 items" in alone[0]["note"]
+    assert len(both) == 2
+    assert any("b4" in entry["name"] for entry in both) and any("a0" in entry["name"] for entry in both)
+
+
+def test_what_is_prepared_of_a_tree_can_be_kept(tmp_path):
+    document = open_document(ramify.Tree([4, 4, 5, 5, 6, 6, -1]), items=["oak", "elm", "car", "bus"])
+    document.save_in(tmp_path / "a.taxonomy")
+    root = int(document.view.keys[document.view.tree.root])
+    document.edit({"op": "rename", "node": root, "name": "things"})
+    again = open_document(tmp_path / "a.taxonomy")
+    assert again.view.name(again.view.tree.root) == "things"
+
+
+def test_the_command_says_which_port_it_took_and_stops(tmp_path, taxonomy):
+    file = tmp_path / "things.taxonomy"
+    taxonomy.save(file)
+    taken = Explorer(open_document(taxonomy), port=0)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ramify", "explore", str(file), "--no-browser", "--port", str(taken.port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert f"Port {taken.port} is taken; using " in process.stdout.readline()
+        address = process.stdout.readline().split(": ", 1)[1].strip()
+        with urllib.request.urlopen(address) as answer:
+            assert b"canvas" in answer.read()
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+        taken.stop()
+    assert "Traceback" not in errors

@@ -1,0 +1,114 @@
+"""What the explorer's page is told, against the tree itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ramify
+from ramify.errors import InvalidInput
+from ramify.explore.text import Items, Texts, one_line
+from ramify.explore.view import MOST_CHILDREN, View
+from ramify.taxonomy.items import as_items
+
+
+def random_tree(n, seed):
+    return ramify.fit(np.random.default_rng(seed).normal(size=(n, 3)), "hac")
+
+
+@given(st.integers(2, 60), st.integers(0, 20), st.integers(1, 60))
+@settings(max_examples=60, deadline=None)
+def test_cut_by_count_is_the_trees_own(n, seed, k):
+    tree = random_tree(n, seed)
+    view = View(tree)
+    k = min(k, n)
+    labels = view.labels(view.cut_nodes(n=k))
+    expected = tree.cut(n_clusters=k)
+    assert len(np.unique(np.column_stack([labels, expected]), axis=0)) == k == labels.max() + 1
+
+
+@given(st.integers(2, 40), st.integers(0, 20), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_cut_by_height_is_the_trees_own(n, seed, share):
+    tree = random_tree(n, seed)
+    height = float(share * tree.height[tree.root])
+    labels = View(tree).labels(View(tree).cut_nodes(height=height))
+    expected = tree.cut(height=height)
+    assert len(np.unique(np.column_stack([labels, expected]), axis=0)) == expected.max() + 1 == labels.max() + 1
+
+
+def test_children_fill_their_parent(taxonomy):
+    view = View(taxonomy.tree, items=taxonomy.items, names=taxonomy.names)
+    stack = [taxonomy.tree.root]
+    while stack:
+        v = stack.pop()
+        records = view.children(v)
+        if records:
+            assert sum(record["size"] for record in records) == view.record(v)["size"]
+            assert [r["id"] for r in records] == sorted((r["id"] for r in records), key=lambda u: view.tree.first[u])
+        stack += [record["id"] for record in records if record["kids"]]
+
+
+def test_many_children_are_counted():
+    n = 2 * MOST_CHILDREN
+    view = View(ramify.Tree([n] * n + [-1]))
+    records = view.children(n)
+    assert len(records) == MOST_CHILDREN
+    assert records[-1]["more"]
+    assert sum(record["size"] for record in records) == n
+
+
+def test_names_come_from_items_where_there_are_none():
+    tree = ramify.Tree([3, 3, 4, 4, -1])
+    assert View(tree, items=["a", "b", "c"]).name(4) == "c · a · b"
+    assert View(tree).name(4) == "cluster 4"
+    assert View(tree, names={4: "all"}).name(4) == "all"
+
+
+def test_items_are_paged_and_sorted(taxonomy):
+    view = View(taxonomy.tree, items=taxonomy.items)
+    root, n = taxonomy.tree.root, taxonomy.n_items
+    rows = [item["row"] for offset in range(0, n, 50) for item in view.items_of(root, offset, 50)["items"]]
+    assert rows == taxonomy.tree.leaf_order.tolist()
+    by_text = [item["text"].lower() for item in view.items_of(root, 0, n, "text")["items"]]
+    assert by_text == sorted(by_text)
+    assert view.items_of(root, n + 5)["items"] == []
+
+
+def test_search_ranks_names_before_items():
+    items = Items(as_items(["Oak tree", "an oak", "pine", "OAK"]))
+    index = Texts(items, items.index(), {9: "Oaks and elms"}, np.ones(10))
+    nodes, rows, total = index.find("oak", 10)
+    assert nodes == [9]
+    assert rows == [3, 0, 1]
+    assert total == 4
+    assert index.find("oak tree", 10)[1] == [0]
+    assert index.find("  ", 10) == ([], [], 0)
+
+
+def test_more_like_this_is_the_nearest_by_cosine():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8)).astype(np.float32)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    expected = [i for i in np.argsort(-(unit @ unit[17]))[:11].tolist() if i != 17][:10]
+    view = View(ramify.fit(X, "hac"), vectors=X)
+    assert [hit["row"] for hit in view.like(17, 10)["results"]] == expected
+
+
+def test_one_leaf():
+    view = View(ramify.Tree([-1]), items=["alone"])
+    assert view.cut(n=1)["nodes"] == [0]
+    assert view.card(0)["name"] == "alone"
+    assert view.meta()["n"] == 1
+
+
+def test_wrong_number_of_items():
+    with pytest.raises(InvalidInput, match=r"items must have one entry a leaf \(3\), got 2"):
+        View(ramify.Tree([3, 3, 4, 4, -1]), items=["a", "b"])
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "two\nlines", "x" * 1000, "\u202eright to left", "emoji 🌳"])
+def test_one_line_is_one_printable_line(text):
+    shown = one_line(text, 50)
+    assert len(shown) <= 50
+    assert shown.isprintable()
