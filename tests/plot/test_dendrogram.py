@@ -71,3 +71,11 @@ def test_bad_input(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"ramify\[plot\]"):
         dendrogram(tree)
+
+
+def test_names_are_text_not_mathematics(tree: Tree) -> None:
+    ax = dendrogram(tree, [rf"$\frac{i} [b]\x1b[31m" for i in range(200)], n_branches=3)
+    labels = ax.get_yticklabels()
+    assert all(not text.get_parse_math() for text in labels)
+    assert all(r"$\frac" in text.get_text() and "\x1b" not in text.get_text() for text in labels)
+    ax.figure.canvas.draw()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ramify._tree_text import branches, skeleton
+from ramify._tree_text import branches, one_line, skeleton
 from ramify.errors import InvalidInput, MissingExtra
+from ramify.hierarchy import as_tree
 from ramify.validate import check_int
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def dendrogram(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or ClusterDag
+        Of a graph of clusters every cluster is drawn below its best parent.
     items : sequence of n strings, optional
         What each leaf is, for the default labels.
     n_branches : int
@@ -60,6 +62,7 @@ def dendrogram(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['cat … (2)', 'car … (2)']
     """
+    tree = as_tree(tree)
     n = tree.n_leaves
     if items is not None and len(items) != n:
         raise InvalidInput(f"items must have one entry a leaf ({n}), got {len(items)}.")
@@ -88,7 +91,7 @@ def dendrogram(
         ax.fill([tip, 0, 0], [y, y - half, y + half], color=color(v) if color else "#4477aa", linewidth=0)
 
     label = label or (lambda v: _label(tree, v, items))
-    ax.set_yticks([position[v] for v in ends], [label(v) for v in ends], fontsize=8)
+    ax.set_yticks([position[v] for v in ends], [label(v) for v in ends], fontsize=8, parse_math=False)
     ax.yaxis.tick_right()
     ax.tick_params(axis="y", length=0)
     ax.set_xlim(max(float(tree.height[root]), 1e-12) * 1.02, 0)
@@ -100,7 +103,6 @@ def dendrogram(
 
 def _label(tree: Tree, v: int, items: Sequence[Any] | None) -> str:
     leaf = int(tree.leaf_order[tree.first[v]])
-    text = " ".join(str(leaf if items is None else items[leaf]).split())
-    text = text if len(text) <= 50 else text[:49] + "…"
+    text = one_line(leaf if items is None else items[leaf], 50)
     size = int(tree.size[v])
     return text if size == 1 else f"{text} … ({size})"
