@@ -1,0 +1,107 @@
+"""What the online methods on a graph of neighbours share: everyone's nearest, kept while items come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.online._base import OnlineTree
+from ramify.online._state import State
+from ramify.parallel import one_blas_thread
+
+__all__ = ["NeighborTree"]
+
+_SHORT = 2 / 3  # a point with fewer than this share of its neighbours left looks for new ones
+
+
+class NeighborTree(OnlineTree):
+    """Base of methods whose tree is that of a graph of neighbours, ``state.graph``.
+
+    A subclass makes the graph in ``_make_graph`` and says in ``_weigh`` what its edges weigh.
+    """
+
+    n_neighbors: int
+
+    def _make_graph(self, state: State) -> Any:
+        raise NotImplementedError
+
+    def _weigh(self, state: State, value: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """Weights of edges, the larger the nearer, from cosines, products or squared distances."""
+        raise NotImplementedError
+
+    def _begin(self) -> State:
+        state = super()._begin()
+        if state.tree is None:
+            state.start(0)
+            state.graph = self._make_graph(state)
+        return state
+
+    def _take(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
+        if not len(X):
+            return
+        z, squared = state.rows.searched(state.rows.features(X))
+        with one_blas_thread():
+            slots, near = state.search.add(z, squared, self.n_neighbors)
+        leaves = _core.online_make_leaves(state.tree, np.empty((len(X), 0)), weight)
+        state.items.add(ids, slots, leaves)
+        state.changed += len(leaves)
+        state.streamed += len(leaves)
+        state.graph.insert(leaves, *self._edges(state, slots, near))
+
+    def _remove(self, state: State, slots: np.ndarray) -> None:
+        least = int(np.ceil(_SHORT * min(self.n_neighbors, max(len(state.items) - len(slots) - 1, 0))))
+        state.changed += len(slots)
+        state.streamed += len(slots)
+        short = state.graph.remove(state.tree, state.items.leaf_of(slots), least)
+        state.search.remove(slots)
+        self._mend(state, short)
+
+    def _mend(self, state: State, short: np.ndarray) -> None:
+        """Fills the lists of leaves that have lost neighbours."""
+        if not len(short):
+            return
+        own = state.items.slot_of(short)
+        with one_blas_thread():
+            near = state.search.nearest(state.search.z(own), self.n_neighbors + 1)
+        order = np.argsort(near == own[:, None], axis=1, kind="stable")  # itself last
+        near = np.take_along_axis(near, order, axis=1)[:, : self.n_neighbors]
+        near[near == own[:, None]] = -1
+        state.graph.mend(short, *self._edges(state, own, np.ascontiguousarray(near)))
+
+    def _edges(self, state: State, slots: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Leaves and weights of these neighbours, -1 where there are fewer."""
+        there = near >= 0
+        value = np.zeros(near.shape, dtype=np.float64)
+        for start in range(0, len(slots), 256):
+            part = slice(start, start + 256)
+            A, B = state.search.z(slots[part]), state.search.z(np.maximum(near[part], 0))
+            dot = np.einsum("id,ikd->ik", A, B)
+            if state.rows.similarity.name == "sqeuclidean":
+                norm = np.einsum("id,id->i", A, A)[:, None] + np.einsum("ikd,ikd->ik", B, B)
+                value[part] = np.maximum(norm - 2.0 * dot, 0.0)
+            else:
+                value[part] = dot
+        leaves = np.where(there, state.items.leaf_of(np.maximum(near, 0)), -1).astype(np.int32)
+        return leaves, self._weigh(state, value, there).astype(np.float32)
+
+    def _loaded(self) -> None:
+        state = self._begin()
+        state.graph = self._make_graph(state)
+        edges, state.edges = state.edges or {}, None
+        if edges and len(edges["from"]):
+            leaves, start, count = np.unique(edges["from"], return_index=True, return_counts=True)
+            near = np.full((len(leaves), self.n_neighbors), -1, dtype=np.int32)
+            value = np.zeros(near.shape, dtype=np.float32)
+            row = np.repeat(np.arange(len(leaves)), count)
+            place = np.arange(len(row)) - np.repeat(start, count)
+            near[row, place], value[row, place] = edges["to"], edges["weight"]
+            state.graph.load(leaves, near, value)
+
+
+def typical(value: np.ndarray, there: np.ndarray) -> float | None:
+    """The median of the distances above 0, or None where there is none."""
+    positive = value[there & (value > 0)]
+    return float(np.median(positive)) if len(positive) else None

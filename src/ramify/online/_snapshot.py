@@ -1,0 +1,56 @@
+"""The state of an online tree as plain arrays, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ramify import _core
+from ramify.errors import FileError
+from ramify.online._state import LOG, State
+
+__all__ = ["dump", "load"]
+
+_TREE = ("parent", "left", "right", "before", "after", "states", "free", "size", "cross", "sums")
+
+
+def dump(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Values and arrays that say all there is to say."""
+    *columns, root, version = state.tree.state()
+    arrays = {f"tree_{name}": column for name, column in zip(_TREE, columns, strict=True)}
+    meta: dict[str, Any] = {"root": root, "version": version, "scale": state.scale, "width": state.tree.width}
+    meta["changed"], meta["streamed"], meta["seconds"] = state.changed, state.streamed, state.seconds
+    meta["labels"] = state.labels.dump()
+    meta["items"], items = state.items.dump()
+    meta["search"], search = state.search.dump()
+    meta["rows"], rows = state.rows.dump()
+    arrays |= {f"items_{k}": v for k, v in items.items()} | {f"search_{k}": v for k, v in search.items()}
+    arrays |= {f"rows_{k}": v for k, v in rows.items()}
+    if state.graph is not None:
+        names = ("from", "to", "weight")
+        edges = state.graph.neighbors(state.tree.leaves())
+        arrays |= {f"graph_{name}": column for name, column in zip(names, edges, strict=True)}
+        arrays |= {f"level_{name}": column for name, column in state.graph_state().items()}
+    return meta, arrays
+
+
+def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Fills a new state."""
+    part = {
+        kind: {name[len(kind) + 1 :]: array for name, array in arrays.items() if name.startswith(kind + "_")}
+        for kind in ("tree", "items", "search", "rows", "graph", "level")
+    }
+    columns: list[Any] = [np.ascontiguousarray(part["tree"][name]) for name in _TREE]
+    arguments: list[Any] = [meta["width"], LOG, *columns, meta["root"], meta["version"]]
+    state.tree = _core.MutableTree.restore(*arguments)
+    broken = state.tree.broken_rule(1e-4)
+    if broken:
+        raise FileError(f"The tree of the snapshot is not whole: {broken}. Restore the folder from a copy.")
+    state.scale, state.changed, state.seconds = meta["scale"], meta["changed"], meta["seconds"]
+    state.streamed = meta["streamed"]
+    state.items.load(meta["items"], part["items"])
+    state.search.load(meta["search"], part["search"])
+    state.rows.load(meta["rows"], part["rows"])
+    state.labels.load(meta["labels"])
+    state.edges = (part["graph"] | part["level"]) or None

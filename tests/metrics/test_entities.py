@@ -1,0 +1,48 @@
+"""B³ and CEAF-e against their definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from ramify.errors import InvalidInput
+from ramify.metrics import b_cubed, ceaf_e
+
+few = st.integers(-1, 5)
+
+
+def sets(labels):
+    """Clusters as sets of items, those with -1 alone."""
+    out = [set(np.flatnonzero(labels == c).tolist()) for c in np.unique(labels[labels >= 0])]
+    return out + [{int(i)} for i in np.flatnonzero(labels < 0)]
+
+
+@given(st.lists(st.tuples(few, few), min_size=1, max_size=25))
+@settings(max_examples=150)
+def test_by_the_definition(pairs):
+    labels, y = np.array(pairs).T
+    known = y >= 0
+    predicted, true = sets(labels[known]), sets(y[known])
+    if not known.any():
+        assert b_cubed(labels, y) == ceaf_e(labels, y) == (0.0, 0.0, 0.0)
+        return
+    n = int(known.sum())
+    precision = sum(len(k & r) ** 2 / len(k) for k in predicted for r in true) / n
+    recall = sum(len(k & r) ** 2 / len(r) for k in predicted for r in true) / n
+    assert b_cubed(labels, y)[:2] == pytest.approx((precision, recall))
+    likeness = np.array([[2 * len(k & r) / (len(k) + len(r)) for r in true] for k in predicted])
+    total = likeness[linear_sum_assignment(-likeness)].sum()
+    score = ceaf_e(labels, y)
+    assert score[:2] == pytest.approx((total / len(predicted), total / len(true)))
+    assert score.f1 == pytest.approx(2 * total / (len(predicted) + len(true)))
+
+
+def test_the_right_answer_and_bad_input():
+    y = np.repeat(np.arange(5000), 3)
+    assert b_cubed(y, y) == (1.0, 1.0, 1.0) and ceaf_e(y, y) == (1.0, 1.0, 1.0)
+    assert b_cubed(["a", "a", "b"], [7, 7, 9]).f1 == 1.0
+    with pytest.raises(InvalidInput, match="one-dimensional"):
+        b_cubed(np.zeros((2, 2)), [0, 1])
+    with pytest.raises(InvalidInput, match="y"):
+        ceaf_e([0, 1], [0])

@@ -1,0 +1,196 @@
+"""Perch, MiniBatchSCC and the baselines: against their definitions, and through thousands of changes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import ramify
+from ramify.datasets import arrival_order, make_strictly_separated
+from ramify.errors import RamifyError
+from ramify.metrics import dendrogram_purity
+from ramify.online import OHAC, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch
+
+METHODS = [Perch, MiniBatchSCC, MiniBatchHAC, OHAC]
+
+
+def rows(n, d=6, seed=0, clusters=5):
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(clusters, d))
+    return (centres[rng.integers(clusters, size=n)] + 0.2 * rng.normal(size=(n, d))).astype(np.float32)
+
+
+def whole(online):
+    return online._begin().tree.broken_rule(1e-6) == ""
+
+
+def nodes_of(tree):
+    return {frozenset(tree.members(v).tolist()) for v in range(tree.n_leaves, tree.n_nodes)}
+
+
+@pytest.mark.parametrize("order", ["random", "round-robin", "sorted"])
+def test_clusters_far_apart_are_found_in_any_order(order):
+    for seed in range(6):
+        X, y = make_strictly_separated(60, 6, n_features=4, random_state=seed)
+        come = arrival_order(y, order, random_state=seed)
+        for online in (Perch(metric="sqeuclidean"), Perch(metric="sqeuclidean", balance=False), OHAC("sqeuclidean")):
+            assert float(dendrogram_purity(online.fit(X[come]).tree_, y[come])) == 1.0
+        levels = MiniBatchSCC("sqeuclidean", n_neighbors=9)
+        for part in np.array_split(come, 7):
+            levels.partial_fit(X[part])
+        assert float(dendrogram_purity(levels.tree_, y[come])) == 1.0
+
+
+def test_rotations_for_balance_make_flatter_trees():
+    X = np.sort(np.random.default_rng(0).normal(size=(300, 1)), axis=0)
+    flat, deep = (Perch(metric="sqeuclidean", balance=balance).fit(X) for balance in (True, False))
+    assert flat.tree_.depth < deep.tree_.depth and flat.n_balancings_ > 0 and deep.n_balancings_ == 0
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 60), k=st.integers(1, 8), rounds=st.integers(1, 30))
+@settings(max_examples=40)
+def test_one_batch_is_the_batch_method(seed, n, k, rounds):
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    X += 3.0 * np.eye(3)[np.arange(n) % 3]
+    k = min(k, n - 1)
+    online = MiniBatchSCC(n_neighbors=k, n_rounds=rounds).fit(X)
+    state = online._begin()
+    place = np.empty(state.tree.capacity, dtype=np.int64)
+    place[state.items.leaves] = np.arange(n)
+    # The graph that came of it: a point's list is cut where nearer ones arrived later.
+    a, b, weight = state.graph.neighbors(state.items.leaves)
+    table = np.zeros((n, n))
+    table[place[a], place[b]] = weight
+    graph = ramify.NeighborGraph.from_scipy(csr_array(np.maximum(table, table.T)), kind="similarity")
+    batch = naive_levels(graph.to_scipy("weight").toarray(), np.linspace(1.0, 1.0 / rounds, rounds))
+    assert nodes_of(online.tree_) == batch
+
+
+def naive_levels(W, thresholds):
+    """SCC by its definition: all clusters of all rounds with more than one point."""
+    n = len(W)
+    clusters = [frozenset([i]) for i in range(n)]
+    found = set()
+    for tau in thresholds:
+        link = {}
+        for c in clusters:
+            f = {o: W[np.ix_(sorted(c), sorted(o))].mean() for o in clusters if o != c}
+            if f and max(f.values()) > 0 and max(f.values()) >= tau:
+                link[c] = max(f, key=f.get)
+        group = {c: c for c in clusters}
+
+        def root(c, group=group):
+            while group[c] != c:
+                c = group[c]
+            return c
+
+        for c, o in link.items():
+            group[root(c)] = root(o)
+        merged = {}
+        for c in clusters:
+            merged.setdefault(root(c), set()).update(c)
+        clusters = [frozenset(c) for c in merged.values()]
+        found.update(c for c in clusters if len(c) > 1)
+    return found | {frozenset(range(n))}
+
+
+def test_batches_are_about_as_good_as_one():
+    X, rng = rows(1500, d=12, clusters=60, seed=3), np.random.default_rng(3)
+    y = np.argmin(((X[:, None] - X[rng.permutation(1500)[:60]]) ** 2).sum(axis=2), axis=1)
+    one = MiniBatchSCC().fit(X)
+    purity = []
+    for size in (1, 40, 400):
+        online = MiniBatchSCC()
+        for start in range(0, 1500, size):
+            online.partial_fit(X[start : start + size])
+        assert whole(online)
+        purity.append(float(dendrogram_purity(online.tree_, y)))
+    assert min(purity) > float(dendrogram_purity(one.tree_, y)) - 0.05
+
+
+def test_a_change_far_away_asks_few_clusters():
+    X = rows(4000, d=8, clusters=200, seed=4)
+    online = MiniBatchSCC().fit(X)
+    before = online._begin().graph.decisions
+    online.partial_fit(X[:1] + 0.01)
+    assert online._begin().graph.decisions - before < 0.02 * before
+
+
+def test_a_buffer_for_all_is_average_linkage():
+    X = rows(80, seed=5)
+    assert nodes_of(MiniBatchHAC("sqeuclidean", buffer_size=80).fit(X).tree_) == nodes_of(
+        ramify.HAC(metric="sqeuclidean").fit(X).tree_
+    )
+    small = MiniBatchHAC("sqeuclidean", buffer_size=2).fit(X)
+    assert whole(small) and small.tree_.is_binary
+
+
+@pytest.mark.parametrize("method", [*METHODS, LiveTree])
+def test_thousands_of_changes_keep_every_invariant(method):
+    rng = np.random.default_rng(6)
+    online, known = method(), {}
+    for step in range(250):
+        kind = rng.random()
+        if not known or kind < 0.5:
+            new = rows(int(rng.integers(1, 12)), seed=step)
+            ids = [f"{step}-{i}" for i in range(len(new))]
+            online.partial_fit(new, ids=ids, sample_weight=rng.integers(1, 4, len(new)).astype(float))
+            known.update(zip(ids, new, strict=True))
+        else:
+            most = len(known) if step % 50 == 49 else 9
+            some = [str(i) for i in rng.permutation(list(known))[: int(rng.integers(1, most + 1))]]
+            if kind < 0.8:
+                online.remove(some)
+                for i in some:
+                    del known[i]
+            else:
+                new = rows(len(some), seed=step)
+                online.update(some, new)
+                known.update(zip(some, new, strict=True))
+        assert whole(online), online._begin().tree.broken_rule(1e-6)
+        assert online._begin().tree.n_leaves == len(known)
+        if known and step % 25 == 0:
+            assert online.tree_.n_leaves == len(known)  # checked by Tree
+            assert online.tree_.is_monotone
+    assert list(online.ids_) == list(known)
+
+
+@pytest.mark.parametrize("method", [*METHODS, LiveTree])
+def test_folders_and_copies_go_on_as_the_original_does(method, tmp_path):
+    X = rows(300, seed=7)
+    online = method().partial_fit(X[:150]).remove(range(20))
+    copy = pickle.loads(pickle.dumps(online))
+    assert copy.tree_ == online.tree_ and copy.ids_.tolist() == online.ids_.tolist()
+    online.save(tmp_path / "tree")
+    online.partial_fit(X[150:250]).remove([30, 31])
+    online.close()
+    again = method.open(tmp_path / "tree")
+    assert again.tree_ == online.tree_
+    for one in (again, online):
+        one.update([40, 41], X[:2]).partial_fit(X[250:])
+    assert whole(again) and again.tree_ == online.tree_
+    again.close()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bad_parameters(method):
+    with pytest.raises(RamifyError, match="not one of cosine"):
+        method(metric="jaccard").fit(rows(5))
+    with pytest.raises(RamifyError, match="not both"):
+        method(n_clusters=2, distance_threshold=1.0).fit(rows(5))
+    with pytest.raises(RamifyError, match="takes vectors"):
+        method().fit(ramify.neighbors(rows(20), 3))
+
+
+def test_purity_on_images(dataset):
+    """Against tables 3.3 and 4.11 of the thesis, on a part that takes a second."""
+    data = dataset("aloi")
+    some = np.random.default_rng(0).permutation(len(data["y"]))[:5000]
+    X, y = data["X"][some], data["y"][some]
+    purity = {m: float(dendrogram_purity(m().fit(X).tree_, y)) for m in (Perch, OHAC, MiniBatchSCC)}
+    assert purity[Perch] > 0.47 and purity[OHAC] > 0.49 and purity[MiniBatchSCC] > 0.49

@@ -1,0 +1,180 @@
+"""LiveTree: exact places, a cost that is always right, and trees as good as a rebuild."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ramify import GraphTree, Tree, _core
+from ramify.errors import InvalidInput, RamifyError
+from ramify.metrics import dendrogram_purity
+from ramify.online import LiveTree
+
+
+def groups(n, d=8, clusters=8, seed=0, spread=0.25):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(clusters, size=n)
+    return (rng.normal(size=(clusters, d))[y] + spread * rng.normal(size=(n, d))).astype(np.float32), y
+
+
+def naive_cost(tree: Tree, weight: np.ndarray, edges: dict[tuple[int, int], float]) -> float:
+    return sum(w * weight[tree.members(tree.lca(i, j))].sum() for (i, j), w in edges.items())
+
+
+def edges_of(live: LiveTree) -> dict[tuple[int, int], float]:
+    """Pairs of leaves of ``tree_`` and their weights, from the lists."""
+    state = live._begin()
+    place = {int(leaf): i for i, leaf in enumerate(state.items.leaves)}
+    out: dict[tuple[int, int], float] = {}
+    scale = state.graph.scales()
+    for a, b, w in zip(*state.graph.neighbors(state.items.leaves), strict=True):
+        i, j = sorted((place[int(a)], place[int(b)]))
+        finer = min(scale[a], scale[b])
+        value = float(w) if state.rows.similarity.name == "dot" else finer / (finer - float(w))
+        out[i, j] = out.get((i, j), 0.0) + 0.5 * value
+    return out
+
+
+def check(live: LiveTree) -> None:
+    assert live._begin().tree.broken_rule(1e-9) == ""
+    tree = live.tree_
+    assert live.cost_ == pytest.approx(naive_cost(tree, np.ones(tree.n_leaves), edges_of(live)), rel=1e-6, abs=1e-6)
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 12))
+@settings(max_examples=60)
+def test_no_other_place_is_better(seed, n):
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 4, size=n + 1).astype(float)
+    start = Tree(_random_parents(n, rng))
+    tree = _core.MutableTree(0, 1000)
+    _core.online_build(tree, start.parent, weight[:n])
+    graph = _core.OnlineGraph(tree, n, 0, 0, 10 * n)  # no subtree is large enough to move, too
+    pairs = {}
+    for i in range(n):
+        near = rng.permutation(np.delete(np.arange(n), i))[: rng.integers(0, n)].astype(np.int32)
+        near = near[near < i]
+        value = rng.random(len(near)).astype(np.float32)
+        graph.load(np.array([i], np.int32), near[None], value[None])
+        pairs |= {(int(j), i): 0.5 * float(w) * weight[i] * weight[j] for j, w in zip(near, value, strict=True)}
+    graph.refresh(0.0)
+    assert graph.cost() == pytest.approx(naive_cost(start, weight[:n], pairs))
+    near = rng.permutation(n)[: rng.integers(0, n)].astype(np.int32)
+    value = rng.random(len(near)).astype(np.float32)
+    # Everybody's list has room, so that x is among the nearest of all of its nearest: such an edge counts in full.
+    pairs |= {(int(j), n): float(w) * weight[n] * weight[j] for j, w in zip(near, value, strict=True)}
+    best = min(naive_cost(_with_leaf(start, u), weight, pairs) for u in range(start.n_nodes))
+    leaf = _core.online_make_leaves(tree, np.empty((1, 0)), weight[n:])
+    graph.insert(leaf, near[None], value[None])
+    assert graph.cost() == pytest.approx(best)
+    order = np.append(np.arange(n), leaf).astype(np.int32)
+    assert naive_cost(Tree(tree.freeze(order)[0]), weight, pairs) == pytest.approx(best)
+
+
+def _random_parents(n, rng):
+    parent, roots = [-1] * n, list(range(n))
+    while len(roots) > 1:
+        i, j = sorted(rng.choice(len(roots), 2, replace=False))
+        parent[roots[i]] = parent[roots[j]] = len(parent)
+        roots = [r for k, r in enumerate(roots) if k not in (i, j)] + [len(parent)]
+        parent.append(-1)
+    return parent
+
+
+def _with_leaf(tree: Tree, u: int) -> Tree:
+    """A new last leaf beside node u."""
+    n, m = tree.n_leaves, tree.n_nodes
+    shift = [i if i < n else i + 1 for i in range(m)]
+    parent = np.full(m + 2, -1)
+    for i in range(m - 1):
+        parent[shift[i]] = shift[tree.parent[i]]
+    parent[m + 1] = parent[shift[u]]
+    parent[shift[u]] = parent[n] = m + 1
+    return Tree.from_parents(parent, n + 1)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "dot"])
+def test_the_cost_is_right_after_every_change(metric):
+    X, _ = groups(400, seed=1)
+    rng = np.random.default_rng(2)
+    live = LiveTree(metric, n_neighbors=6).partial_fit(X[:60])
+    check(live)
+    at = 60
+    for _ in range(40):
+        step = int(rng.integers(1, 9))
+        live.partial_fit(X[at : at + step])
+        at += step
+        check(live)
+        if rng.random() < 0.5:
+            live.remove(rng.permutation(live.ids_)[: rng.integers(1, 10)])
+            check(live)
+    live.refresh(budget_seconds=5.0)
+    check(live)
+    before = live.cost_
+    live.refresh(budget_seconds=5.0)  # nothing came or went: small moves only
+    check(live)
+    assert live.cost_ <= before
+    ids = live.ids_[:20]
+    live.update(ids, groups(20, seed=9)[0])
+    check(live)
+    assert live.ids_[:20].tolist() == ids.tolist()
+
+
+@pytest.mark.parametrize("order", ["random", "sorted"])
+def test_half_streamed_and_a_tenth_removed_is_as_good_as_a_rebuild(order):
+    X, y = groups(2400, d=12, clusters=24, seed=3, spread=0.6)
+    come = np.random.default_rng(4).permutation(len(X))
+    if order == "sorted":
+        come = come[np.argsort(y[come], kind="stable")]
+    X, y = X[come], y[come]
+    live = LiveTree(n_neighbors=15).partial_fit(X[:1200])
+    for part in np.array_split(X[1200:], 7):
+        live.partial_fit(part)
+    gone = np.random.default_rng(5).permutation(len(X))[:240]
+    live.remove(gone).refresh(budget_seconds=10.0)
+    kept = live.ids_
+    fresh = GraphTree(metric="cosine", n_neighbors=15).fit(X[kept])
+    assert float(dendrogram_purity(live.tree_, y[kept])) > float(dendrogram_purity(fresh.tree_, y[kept])) - 0.02
+    rebuilt = LiveTree(n_neighbors=15).partial_fit(X[kept])
+    assert live.cost_ < 1.06 * rebuilt.cost_
+
+
+def test_one_at_a_time_from_nothing():
+    X, y = groups(200, seed=6, clusters=4, spread=0.1)
+    live = LiveTree(n_neighbors=5, n_clusters=4)
+    for i in range(200):
+        live.partial_fit(X[i : i + 1], ids=[f"item {i}"])
+    check(live)
+    assert float(dendrogram_purity(live.tree_, y)) > 0.95
+    assert (live.predict(X) == live.labels_).all()
+    for i in range(200):
+        live.remove([f"item {i}"])
+        assert len(live) == 199 - i
+    with pytest.raises(InvalidInput, match="holds no items"):
+        _ = live.tree_
+    assert live.partial_fit(X[:3]).tree_.n_leaves == 3
+
+
+def test_weights_count_as_repeated_rows_in_the_sizes():
+    X, _ = groups(80, seed=7)
+    live = LiveTree(n_neighbors=5).partial_fit(X[:40], sample_weight=np.full(40, 2.0))
+    live.partial_fit(X[40:], sample_weight=np.full(40, 3.0))
+    assert live._begin().tree.size(live._begin().tree.root) == 200.0
+    assert live._begin().tree.broken_rule(1e-9) == ""
+
+
+def test_bad_input_changes_nothing():
+    X, _ = groups(50)
+    live = LiveTree(n_neighbors=5).partial_fit(X)
+    cost = live.cost_
+    for call, message in [
+        (lambda: live.partial_fit(X * np.nan), "NaN"),
+        (lambda: live.remove([1000]), "not in the tree"),
+        (lambda: live.refresh(-1.0), "budget_seconds"),
+        (lambda: LiveTree(n_neighbors=0).partial_fit(X), "n_neighbors"),
+    ]:
+        with pytest.raises(RamifyError, match=message):
+            call()
+    assert live.cost_ == cost and len(live) == 50
