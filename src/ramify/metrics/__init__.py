@@ -7,9 +7,12 @@ mutual information and their like are in ``sklearn.metrics`` and take the labels
 `dendrogram_purity`       purity of the smallest node around two points of a class, over all such pairs
 `pairwise_f1`             precision, recall and F1 of a flat clustering, over pairs of points
 `best_f1`                 the best pairwise F1 among all cuts of a tree, or its heights, or its rounds
+`b_cubed`                 precision and recall of the cluster of an item, for entity resolution
+`ceaf_e`                  clusters and entities paired one to one
 `jaccard_per_label`       how well each class is found as a node (or flat cluster, or node of a DAG)
 `jaccard_per_point`       the same, weighted by the size of the class
 `jaccard_per_node`        how well each node is explained by a class
+`jaccard_curve`           the three against the number of nodes that are kept
 `label_mw`                Moseley-Wang objective of a tree under a hierarchy of labels, with its optimum
 `dp_means_cost`           squared distances to cluster means and a price a cluster
 `triplet_agreement`       share of triples of leaves that two trees resolve alike
@@ -20,20 +23,26 @@ mutual information and their like are in ``sklearn.metrics`` and take the labels
 from ramify.metrics._estimate import Estimate
 from ramify.metrics.agreement import cophenetic_correlation, triplet_agreement
 from ramify.metrics.cost import dp_means_cost
-from ramify.metrics.jaccard import jaccard_per_label, jaccard_per_node, jaccard_per_point
+from ramify.metrics.entities import EntityScore, b_cubed, ceaf_e
+from ramify.metrics.jaccard import BudgetCurve, jaccard_curve, jaccard_per_label, jaccard_per_node, jaccard_per_point
 from ramify.metrics.label_mw import LabelMW, label_mw
 from ramify.metrics.pairs import BestF1, PairwiseF1, best_f1, pairwise_f1
 from ramify.metrics.purity import dendrogram_purity
 
 __all__ = [
     "BestF1",
+    "BudgetCurve",
+    "EntityScore",
     "Estimate",
     "LabelMW",
     "PairwiseF1",
+    "b_cubed",
     "best_f1",
+    "ceaf_e",
     "cophenetic_correlation",
     "dendrogram_purity",
     "dp_means_cost",
+    "jaccard_curve",
     "jaccard_per_label",
     "jaccard_per_node",
     "jaccard_per_point",

@@ -1,24 +1,27 @@
 """Jaccard metrics: for trees, flat clusterings and DAGs alike, against a partition or a cover.
 
-On a tree they come from native walks. Anything else is a set of clusters, given as a sparse matrix of nodes by points,
-and the overlaps with the labels are one sparse product, taken block by block.
+On a tree they come from native walks, on a DAG from one native pass that streams the members of its nodes. Anything
+else is a set of clusters, given as a sparse matrix of nodes by points, and the overlaps with the labels are one sparse
+product, taken block by block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ramify import _core
+from ramify.dag import ClusterDag
 from ramify.errors import InvalidInput
 from ramify.metrics._truth import Cover, read_cover, threads_for
 from ramify.parallel import row_blocks
 from ramify.tree import Tree
 from ramify.validate import check_labels, is_sparse
 
-__all__ = ["jaccard_per_label", "jaccard_per_node", "jaccard_per_point"]
+__all__ = ["BudgetCurve", "jaccard_curve", "jaccard_per_label", "jaccard_per_node", "jaccard_per_point"]
 
 
 def jaccard_per_label(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> float:
@@ -32,10 +35,10 @@ def jaccard_per_label(structure: Any, truth: Any, *, n_jobs: int | None = -1) ->
 
     Parameters
     ----------
-    structure : Tree, labels, sparse matrix or sequence of clusters
-        A tree; flat clusters as labels of shape (n,), where -1 (noise) is no cluster; a sparse matrix of shape
-        (nodes, n) whose non-zeros are memberships; an object with ``n_nodes`` and ``members(v)``, such as a DAG; or a
-        list of clusters, each a collection of point numbers.
+    structure : Tree, ClusterDag, labels, sparse matrix or sequence of clusters
+        A tree or a DAG; flat clusters as labels of shape (n,), where -1 (noise) is no cluster; a sparse matrix of shape
+        (nodes, n) whose non-zeros are memberships; an object with ``n_nodes`` and ``members(v)``; or a list of
+        clusters, each a collection of point numbers.
     truth : labels or cover
         One label a point, shape (n,), -1 for none; or several: a sparse indicator of shape (n, labels), a pair
         ``(indptr, indices)``, or a list of n collections of labels. Points without a label are left out, and so are
@@ -88,6 +91,9 @@ def jaccard_per_node(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> 
     >>> jaccard_per_node(Tree([2, 2, -1]), ["a", "a"])          # both leaves 1/2, the root 1
     0.6666666666666666
     """
+    if isinstance(structure, ClusterDag):
+        best = _walk(structure, _labels(structure, truth))[0]
+        return float(best[best >= 0].mean())
     nodes, cover = _read(structure, truth)
     threads = threads_for(n_jobs, cover.label.size)
     if isinstance(nodes, Tree):
@@ -100,7 +106,105 @@ def jaccard_per_node(structure: Any, truth: Any, *, n_jobs: int | None = -1) -> 
     return float(best.mean())
 
 
+@dataclass(frozen=True)
+class BudgetCurve:
+    """Quality of the first nodes of a structure, for some numbers of nodes.
+
+    Attributes
+    ----------
+    n_nodes : int64 array
+        How many nodes were kept, leaves included.
+    per_label, per_point, per_node : float64 arrays
+        The three Jaccard metrics of those nodes.
+    """
+
+    n_nodes: np.ndarray
+    per_label: np.ndarray
+    per_point: np.ndarray
+    per_node: np.ndarray
+
+
+def jaccard_curve(structure: Tree | ClusterDag, truth: Any, *, budgets: Any = None) -> BudgetCurve:
+    """Quality against size: the Jaccard metrics of a tree or DAG if only its first nodes are kept.
+
+    Nodes are kept in the order in which they were made: by round where the structure has rounds, else by height; the
+    leaves come first. So the curves of two structures compare at the same number of nodes.
+
+    Parameters
+    ----------
+    structure : Tree or ClusterDag
+    truth : labels or cover
+        As in `jaccard_per_label`.
+    budgets : sequence of ints, optional
+        Numbers of nodes; by default 20 from the number of leaves to all nodes, a constant factor apart.
+
+    Examples
+    --------
+    >>> from ramify import Tree
+    >>> curve = jaccard_curve(Tree([4, 4, 5, 5, 6, 6, -1]), ["a", "a", "b", "b"], budgets=[4, 5, 7])
+    >>> curve.per_label.tolist()
+    [0.5, 0.75, 1.0]
+    """
+    n, m = structure.n_leaves, structure.n_nodes
+    if budgets is None:
+        budgets = np.unique(np.geomspace(n, m, 20).round().astype(np.int64))
+    budgets = np.asarray(budgets)
+    if budgets.ndim != 1 or not len(budgets) or budgets.dtype.kind not in "iu" or (np.diff(budgets) <= 0).any():
+        raise InvalidInput("budgets must be rising integers, at least one.")
+    if budgets[0] < 1 or budgets[-1] > m:
+        raise InvalidInput(f"budgets must lie in [1, {m}] for {m} nodes, got {budgets[0]} to {budgets[-1]}.")
+    cover = _labels(structure, truth)
+    rank = np.empty(m, dtype=np.int64)
+    rank[np.lexsort((np.arange(m), structure.height, _made_in(structure)))] = np.arange(m)
+    group = np.searchsorted(budgets, rank, side="right").astype(np.int32)
+    group[group == len(budgets)] = -1
+    node, label = _walk(structure, cover, group, len(budgets))
+    label = np.maximum.accumulate(label, axis=0)
+    counted = (node >= 0) & (group >= 0)
+    count = np.cumsum(np.bincount(group[counted], minlength=len(budgets)))
+    total = np.cumsum(np.bincount(group[counted], weights=node[counted], minlength=len(budgets)))
+    return BudgetCurve(
+        budgets.astype(np.int64),
+        label.mean(axis=1),
+        label @ cover.label_size / cover.label_size.sum(),
+        total / np.maximum(count, 1),
+    )
+
+
+def _made_in(structure: Tree | ClusterDag) -> np.ndarray:
+    """The round in which each node was made; 0 where there are no rounds."""
+    made = np.zeros(structure.n_nodes, dtype=np.int64)
+    if isinstance(structure, Tree):
+        return made if structure.level is None else structure.level
+    if structure.spans is not None:
+        made[:] = np.iinfo(np.int64).max
+        np.minimum.at(made, structure.spans[:, 0], structure.spans[:, 1])
+    return made
+
+
+def _labels(structure: Tree | ClusterDag, truth: Any) -> Cover:
+    cover = read_cover(truth, structure.n_leaves)
+    if not cover.has_label().any():
+        raise InvalidInput("truth has no labels: no point has one.")
+    return cover
+
+
+def _walk(
+    structure: Tree | ClusterDag, cover: Cover, group: np.ndarray | None = None, n_groups: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Best similarity of each node (-1 without labelled points), and of each label with the nodes of each group."""
+    if group is None:
+        group = np.zeros(structure.n_nodes, dtype=np.int32)
+    sizes = np.ascontiguousarray(cover.label_size, dtype=np.int64)
+    children = (structure.child_start, structure.child_ids, structure.n_leaves)
+    node, label = _core.dag_jaccard(*children, cover.start, cover.label, sizes, group, n_groups)
+    return node, label.reshape(n_groups, cover.n_labels)
+
+
 def _best_per_label(structure: Any, truth: Any, n_jobs: int | None) -> tuple[np.ndarray, Cover]:
+    if isinstance(structure, ClusterDag):
+        cover = _labels(structure, truth)
+        return _walk(structure, cover)[1][0], cover
     nodes, cover = _read(structure, truth)
     if isinstance(nodes, Tree):
         return cover.on(nodes).best_nodes(nodes._lca, nodes.size, threads_for(n_jobs, cover.label.size)), cover

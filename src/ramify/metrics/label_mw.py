@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InvalidInput
+from ramify.hierarchy import only_tree
 from ramify.metrics._truth import Cover, threads_for
 from ramify.tree import Tree
 from ramify.validate import check_labels
@@ -73,6 +74,7 @@ def label_mw(tree: Tree, levels: Any, *, n_jobs: int | None = -1) -> LabelMW:
     Moseley and Wang, Approximation bounds for hierarchical clustering, NeurIPS 2017. Zhao, Hao and Rashtchian,
     Unsupervised embedding of hierarchical structure in Euclidean space, 2020, §5.
     """
+    tree = only_tree(tree, "this objective", "jaccard_per_label")
     codes = _read_levels(levels, tree.n_leaves)
     kept = codes[0] >= 0
     if not kept.all():

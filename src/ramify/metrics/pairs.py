@@ -9,6 +9,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
+from ramify.hierarchy import only_tree
 from ramify.metrics._truth import Cover, threads_for
 from ramify.tree import Tree
 from ramify.validate import check_choice, check_labels
@@ -150,6 +151,7 @@ def best_f1(tree: Tree, y: Any, *, over: str = "cuts", n_jobs: int | None = -1) 
     Monath (see `pairwise_f1`), table 4.6, for the best over rounds. Dinkelbach, On nonlinear fractional programming,
     1967.
     """
+    tree = only_tree(tree, "the best F1 over cuts", "jaccard_per_label")
     check_choice("over", over, ["cuts", "heights", "rounds"])
     if over == "rounds" and tree.level is None:
         raise InvalidInput("This tree has no rounds, because it was not made in rounds; use over='heights'.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InvalidInput
+from ramify.hierarchy import only_tree
 from ramify.metrics._estimate import Estimate
 from ramify.metrics._truth import Cover, labelled, threads_for
 from ramify.tree import Tree
@@ -60,6 +61,7 @@ def dendrogram_purity(
     Heller and Ghahramani, Bayesian hierarchical clustering, ICML 2005. Kobren et al., A hierarchical algorithm for
     extreme clustering, KDD 2017.
     """
+    tree = only_tree(tree, "dendrogram purity", "jaccard_per_point")
     tree, codes = labelled(tree, y)
     cover = Cover.of_codes(codes)
     pairs = cover.label_size * (cover.label_size - 1) // 2
