@@ -1,0 +1,138 @@
+"""UFit and gHHC: gradients, losses, and trees that are worth something."""
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import cophenet
+from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist, squareform
+
+import ramify
+from ramify.hyperbolic.ghhc import GHHC, triplet_step
+from ramify.hyperbolic.ufit import Fitted, UFit, dasgupta_loss, triplet_loss
+from ramify.metrics import dendrogram_purity
+
+LOSSES = ["closest", "closest-size", "closest-triplet", "dasgupta"]
+
+
+def two_blobs(n=40, seed=0):
+    random = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return random.standard_normal((n, 3)) + np.array([6.0, 0.0, 0.0]) * y[:, None], y
+
+
+def random_distances(n, seed):
+    D = np.random.default_rng(seed).random((n, n)).astype(np.float32) + 0.5
+    D = (D + D.T) / 2
+    np.fill_diagonal(D, 0)
+    return D
+
+
+def test_the_linkage_of_a_matrix_is_single_linkage():
+    D = random_distances(30, 0)
+    linkage = Fitted(D).linkage()
+    expected = ramify.fit(D, "hac", metric="precomputed", linkage="single")
+    np.testing.assert_allclose(cophenet(linkage.tree.to_linkage()), cophenet(expected.to_linkage()), rtol=1e-6)
+    i, j = np.triu_indices(30, 1)
+    meet = linkage.tree.lca(i, j) - 30
+    np.testing.assert_allclose(linkage.sums(D), np.bincount(meet, D[i, j], minlength=29), rtol=1e-5)
+    np.testing.assert_allclose(linkage.count, np.bincount(meet, minlength=29))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gradients_by_heights(loss):
+    """A spanning edge that moves a little moves one height: differences of the loss against its derivative."""
+    D = random_distances(12, 1)
+    model = UFit(loss=loss, random_state=0)
+    model._y = np.arange(12) % 3
+    value = model._loss_of(D)
+    M = random_distances(12, 2)
+    linkage = Fitted(M).linkage()
+    _, gradient = value(linkage)
+    step = 1e-3
+    for v, (a, b) in enumerate(zip(*linkage.edge, strict=True)):
+        losses = []
+        for sign in (1, -1):
+            moved = M.copy()
+            moved[a, b] = moved[b, a] = M[a, b] + np.float32(sign * step)
+            other = Fitted(moved).linkage()
+            losses.append(value(other)[0] if (other.tree.parent == linkage.tree.parent).all() else np.nan)
+        numeric = (losses[0] - losses[1]) / (2 * step)
+        if np.isfinite(numeric) and loss != "closest-triplet":
+            assert gradient[v] == pytest.approx(numeric, rel=2e-2, abs=2e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_loss_falls_and_the_tree_is_right(loss):
+    X, y = two_blobs()
+    model = UFit(loss=loss, n_steps=60, learning_rate=0.02, random_state=0).fit(X, y)
+    assert min(model.losses_[1:]) < model.losses_[0]
+    assert dendrogram_purity(model.tree_, y) > 0.9
+    assert model.tree_.is_monotone
+
+
+def test_the_triplet_and_dasgupta_terms_by_hand():
+    linkage = Fitted(squareform(pdist(np.array([[0.0], [1.0], [5.0]]))).astype(np.float32)).linkage()
+    loss, gradient = triplet_loss(linkage, np.array([[0], [2], [1]]), 0.5)  # u_02 = 4, u_01 = 1
+    assert loss == pytest.approx(3.5) and gradient.tolist() == [-1.0, 1.0]
+    loss, _ = dasgupta_loss(linkage, np.array([1.0, 1.0]))  # seen from leaf 0: 1 + ½; from leaf 2: 1 + ½ · 2
+    assert loss == pytest.approx(1.5 + 2.0, abs=0.01)
+
+
+def test_ufit_on_published_data(dataset):
+    data = dataset("iris")
+    X = (data["X"] - data["X"].mean(axis=0)) / data["X"].std(axis=0)
+    X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    tree = UFit().fit(X).tree_
+    assert 2 * ramify.objectives.dasgupta(tree, X) / 1e5 <= 7.916 * 1.01
+
+
+def test_gradient_of_ghhc():
+    random = np.random.default_rng(0)
+    leaf = random.standard_normal((20, 4))
+    leaf *= 0.9 / np.linalg.norm(leaf, axis=1, keepdims=True)
+    ids = random.integers(20, size=(3, 15))
+    node = random.standard_normal((6, 4)) * 0.25
+    _, gradient = triplet_step(leaf, ids, node)
+    step = 1e-6
+    for i, c in np.ndindex(*node.shape):
+        up, down = node.copy(), node.copy()
+        up[i, c] += step
+        down[i, c] -= step
+        numeric = (triplet_step(leaf, ids, up)[0] - triplet_step(leaf, ids, down)[0]) / (2 * step)
+        assert gradient[i, c] == pytest.approx(numeric, abs=1e-6)
+
+
+def test_ghhc_separates_directions():
+    random = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = np.eye(3)[y] + 0.1 * random.standard_normal((90, 3))
+    model = GHHC(random_state=0, n_steps=200).fit(X)
+    assert np.mean(model.losses_[-20:]) < np.mean(model.losses_[:20])
+    assert dendrogram_purity(model.tree_, y) > 0.8
+    assert (np.linalg.norm(model.nodes_, axis=1) < 1).all()
+
+
+@pytest.mark.parametrize("estimator", [UFit(n_steps=5), GHHC(n_steps=5, random_state=0)])
+@pytest.mark.parametrize("n", [1, 2, 3, 10])
+def test_few_and_equal_points(estimator, n):
+    for X in (np.ones((n, 2)), np.random.default_rng(0).standard_normal((n, 2))):
+        assert estimator.fit(X).tree_.n_leaves == n
+
+
+def test_ghhc_reads_sparse_rows_as_dense_ones():
+    X, _ = two_blobs()
+    sparse, dense = (GHHC(n_steps=5, random_state=0).fit(form).tree_ for form in (csr_array(X), X))
+    assert sparse == dense
+
+
+def test_errors():
+    X, _ = two_blobs()
+    with pytest.raises(ramify.RamifyError, match=r"needs labels: fit\(X, y\)"):
+        UFit(loss="closest-triplet").fit(X)
+    with pytest.raises(ramify.RamifyError, match="two rows of one label and one of another"):
+        UFit(loss="closest-triplet").fit(X, np.zeros(40, dtype=int))
+    with pytest.raises(ramify.RamifyError, match="loss 'closets' is not known"):
+        UFit(loss="closets").fit(X)
+    for estimator in (UFit(), GHHC()):
+        with pytest.raises(ramify.RamifyError, match="takes no sample_weight"):
+            estimator.fit(X, sample_weight=np.arange(1, 41))

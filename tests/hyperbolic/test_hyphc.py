@@ -1,0 +1,202 @@
+"""HypHC: its trees against the optimum and the published costs, its inputs, and what must not change a result."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist, squareform
+
+import ramify
+from ramify.hyperbolic import HypHC, decode
+from ramify.objectives import ckmm, dasgupta, optimal_tree
+
+QUICK = {"n_init": 2, "n_steps": 40, "n_rounds": 1, "random_state": 0}
+
+
+def blobs(n=60, seed=0, d=5):
+    random = np.random.default_rng(seed)
+    centre = random.standard_normal((4, d)) * 3
+    return (centre[random.integers(4, size=n)] + random.standard_normal((n, d))).astype(np.float32)
+
+
+def unit(data):
+    X = data["X"].astype(np.float64)
+    spread = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_near_the_optimum_of_few_points(seed):
+    X = np.random.default_rng(seed).standard_normal((9, 3))
+    best = dasgupta(optimal_tree(X, "dasgupta", "cosine"), X)
+    model = HypHC(init="random", n_init=4, n_steps=100, random_state=0).fit(X)
+    assert model.cost_ == pytest.approx(dasgupta(model.tree_, X))
+    assert model.cost_ <= 1.01 * best
+
+
+@pytest.mark.parametrize(("name", "unit_of", "published"), [("zoo", 1e5, 2.802), ("glass", 1e6, 2.902)])
+def test_the_published_costs(dataset, name, unit_of, published):
+    """Table 1 of the paper, which is the best of five seeds and of a search over hyper-parameters."""
+    X = unit(dataset(name))
+    model = HypHC(random_state=0, n_init=2, n_steps=150, n_rounds=2, block_size=64).fit(X)
+    assert 2 * model.cost_ / unit_of <= published * 1.002
+    assert 2 * dasgupta(ramify.refine(model.tree_, X), X) / unit_of <= published
+
+
+def test_random_starts_leave_random_trees_far_behind():
+    X = blobs(150)
+    model = HypHC(**{**QUICK, "n_steps": 120}, init="random").fit(X)
+    score = ramify.score(model.tree_, X, "cosine")
+    assert score.normalized > 0.9 * ramify.score(ramify.fit(X, "hac", metric="cosine"), X, "cosine").normalized
+    step, loss, cost = np.array(model.losses_).T
+    assert step[0] == 0 and cost.min() == model.cost_ and loss[-1] < loss[1]
+
+
+def test_a_tree_to_start_from_only_gets_better():
+    X = blobs()
+    tree = ramify.fit(X, "hac", linkage="single", metric="cosine")
+    model = HypHC(**QUICK, init=tree).fit(X)
+    assert model.losses_[0][2] <= dasgupta(tree, X) * (1 + 1e-9)
+    assert model.cost_ < dasgupta(tree, X)
+
+
+def test_refine_goes_on():
+    X = blobs()
+    before, after = HypHC(**QUICK).fit(X), HypHC(**QUICK, refine=True).fit(X)
+    assert dasgupta(after.tree_, X) <= before.cost_
+    assert after.cost_ == before.cost_
+
+
+def test_the_embedding_decodes_to_the_tree():
+    model = HypHC(**QUICK).fit(blobs())
+    assert (np.hypot(*model.embedding_.T) < 1).all()
+    again = decode(model.embedding_, method="greedy")
+    assert dasgupta(again, blobs()) == pytest.approx(model.cost_)
+    exact = HypHC(**QUICK, decoding="exact").fit(blobs()).tree_
+    assert dasgupta(exact, blobs()) == pytest.approx(model.cost_)
+
+
+def test_inputs_agree():
+    """Rows, sparse rows, a matrix and a function of blocks draw the same triplets, and so give the same tree."""
+    X = blobs(150)
+    options = {**QUICK, "init": "random"}
+    expected = HypHC(**options).fit(X).cost_
+    W = ramify.similarity.cosine(X).astype(np.float32)
+    given = HypHC(**options, metric=ramify.similarity.precomputed(kind="similarity")).fit(W)
+    sparse = HypHC(**options).fit(csr_array(X))
+    function = ramify.similarity.custom(ramify.similarity.cosine.block, kind="similarity")
+    called = HypHC(**options, metric=function).fit(X)
+    for model in (given, sparse, called):
+        assert model.cost_ == pytest.approx(expected, rel=2e-2)
+
+
+def test_distances_maximise_ckmm():
+    X = blobs(40)
+    model = HypHC(**QUICK, metric="sqeuclidean").fit(X)
+    assert model.cost_ == pytest.approx(ckmm(model.tree_, X), rel=1e-5)
+    assert ramify.score(model.tree_, X, "sqeuclidean", "ckmm").normalized > 0.8
+    D = squareform(pdist(X))
+    assert HypHC(**QUICK, metric="precomputed").fit(D).tree_.n_leaves == 40
+
+
+def test_graphs():
+    X = blobs(200, d=3)
+    graph = (
+        ramify.neighbors(X, 10, "cosine") if callable(ramify.neighbors) else ramify.neighbors.neighbors(X, 10, "cosine")
+    )
+    model = HypHC(**{**QUICK, "n_steps": 200}, init="random").fit(graph)
+    assert model.cost_ == pytest.approx(dasgupta(model.tree_, graph))
+    assert ramify.score(model.tree_, graph).normalized > 0.7
+    assert dasgupta(HypHC(**QUICK, refine=True).fit(graph).tree_, graph) <= model.cost_
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads_change_nothing(n_jobs):
+    X = blobs(150)
+    first = HypHC(**QUICK, n_jobs=1).fit(X)
+    again = HypHC(**QUICK, n_jobs=n_jobs).fit(X)
+    assert (first.embedding_ == again.embedding_).all() and first.tree_ == again.tree_
+
+
+def test_the_seed_decides():
+    X = blobs(150)
+    first, again, other = (HypHC(**{**QUICK, "random_state": seed}, init="random").fit(X) for seed in (3, 3, 4))
+    assert (first.embedding_ == again.embedding_).all() and first.losses_[1:] == again.losses_[1:]
+    assert not np.array_equal(first.embedding_, other.embedding_)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.ones((30, 3)),
+        np.repeat(np.eye(3), 10, axis=0),
+        np.concatenate([np.random.default_rng(0).standard_normal((29, 3)), np.full((1, 3), 1e8)]),
+        np.random.default_rng(0).standard_normal((1, 3)),
+        np.random.default_rng(0).standard_normal((2, 3)),
+        np.random.default_rng(0).standard_normal((3, 3)),
+    ],
+    ids=["equal", "duplicates", "far outlier", "one", "two", "three"],
+)
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean"])
+def test_hard_input_stays_finite(X, metric):
+    model = HypHC(metric=metric, n_init=1, n_steps=200, n_rounds=1, patience=None, random_state=0).fit(X)
+    assert np.isfinite(model.embedding_).all() and np.isfinite(model.cost_)
+    assert model.tree_.n_leaves == len(X)
+
+
+def test_small_temperatures_and_large_radii():
+    for temperature, radius in ((0.001, 0.999), (0.01, 1 - 1e-9), (10.0, 0.5)):
+        model = HypHC(**QUICK, temperature=temperature, radius=radius, init="random").fit(blobs())
+        assert np.isfinite(model.embedding_).all()
+
+
+def test_progress_and_snapshots():
+    told = []
+    model = HypHC(**QUICK, n_snapshots=4, patience=None).fit(blobs(), progress=lambda *step: told.append(step))
+    assert ("triplets", 40, 40) in told
+    assert [step for step, _ in model.snapshots_] == [0, 13, 26, 40]
+    assert all(Z.shape == (60, 2) for _, Z in model.snapshots_)
+
+
+def test_the_search_stops_when_nothing_gets_better():
+    model = HypHC(**{**QUICK, "n_steps": 200, "n_rounds": 0}, patience=1).fit(np.ones((20, 2)))
+    assert 100 <= model.losses_[-1][0] < 200
+
+
+def test_ctrl_c_stops_within_a_second():
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        HypHC(n_steps=10**6, random_state=0, init="random", patience=None).fit(blobs(500))
+    timer.join()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"init": "warm"}, "init 'warm' is not known"),
+        ({"init": ramify.Tree([2, 2, -1])}, "init has 2 leaves but X has 60 rows"),
+        ({"n_steps": 0}, "n_steps must be an int of at least 1"),
+        ({"radius": 1.0}, "radius must be a finite number"),
+        ({"temperature": 0.0}, "temperature must be a finite number"),
+        ({"refine": "yes"}, "refine must be True or False"),
+        ({"decoding": "fast"}, "decoding 'fast' is not known"),
+    ],
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ramify.RamifyError, match=message):
+        HypHC(**options).fit(blobs())
+
+
+def test_sample_weight_is_refused():
+    with pytest.raises(ramify.RamifyError, match="take no sample_weight"):
+        HypHC().fit(blobs(), sample_weight=np.arange(1, 61))
+
+
+def test_fit_by_name():
+    tree = ramify.fit(blobs(), "hyphc", **QUICK)
+    assert tree.info["method"] == "hyphc" and tree.n_leaves == 60
