@@ -256,7 +256,7 @@ def average_tree(similarity) -> Tree:
 
 
 def moseley_wang(tree, similarity) -> float:
-    return ramify.score(tree, similarity, metric="precomputed", objective="mw").value
+    return ramify.score(tree, similarity, metric="precomputed-similarity", objective="mw").value
 
 
 def groups_first(y) -> Tree:
@@ -294,7 +294,7 @@ def test_hard_line() -> None:
     X, y = data = datasets.make_hard_line()
     similarity = np.exp(-data.gamma * squareform(pdist(X, "sqeuclidean")))
     value = moseley_wang(average_tree(similarity), similarity)
-    best = ramify.objectives.optimal_tree(similarity, metric="precomputed", objective="mw")
+    best = ramify.objectives.optimal_tree(similarity, metric="precomputed-similarity", objective="mw")
     assert abs(value / moseley_wang(best, similarity) - 0.75) < 0.05
     assert best.cut(n_clusters=2).tolist() == y.tolist()
 

@@ -1,5 +1,6 @@
 """Data to try things on: a real corpus, and sets on which theory says what a method finds."""
 
+from ramify.datasets.btgm import Btgm, btgm
 from ramify.datasets.docstrings import Docstrings, load_docstrings
 from ramify.datasets.hard import make_hard_grid, make_hard_line
 from ramify.datasets.latent import make_chains, make_model_separated, make_noisy_separated
@@ -9,9 +10,11 @@ from ramify.datasets.planted import Planted
 from ramify.datasets.separated import make_delta_separated, make_strictly_separated
 
 __all__ = [
+    "Btgm",
     "Docstrings",
     "Planted",
     "arrival_order",
+    "btgm",
     "load_docstrings",
     "make_chains",
     "make_delta_separated",

@@ -63,6 +63,11 @@ class Docstrings:
     tfidf: Any  # CSR (n, n_terms), unit rows
     terms: np.ndarray
 
+    @property
+    def described(self) -> list[str]:
+        """Name and summary of each: what names of groups are made from."""
+        return [f"{name}. {summary}" for name, summary in zip(self.names, self.summaries, strict=True)]
+
 
 def load_docstrings(
     packages: Sequence[str] = ("numpy", "scipy", "sklearn"), *, n_components: int = 100, random_state: int = 0

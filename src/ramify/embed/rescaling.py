@@ -1,0 +1,101 @@
+"""Rescaling: clusters of an embedding moved apart, their shapes kept."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.errors import InvalidInput
+from ramify.validate import check_float, check_int, check_vectors
+
+__all__ = ["Rescale", "rescale"]
+
+
+def rescale(Z: Any, means: Any, assignment: Any, s: float = 3.0) -> np.ndarray:
+    r"""Move every point by s times the mean of its cluster.
+
+    .. math:: z''_i = z_i + s \, \mu_{c(i)}
+
+    Distances inside a cluster stay as they are; distances between the centres of clusters grow by the factor 1 + s, so
+    that Ward's linkage finds the clusters first and then their hierarchy.
+
+    Parameters
+    ----------
+    Z : array of shape (n, h)
+    means : array of shape (k, h)
+    assignment : integer array of shape (n,)
+        The cluster of each point.
+    s : float
+
+    Returns
+    -------
+    array of shape (n, h)
+
+    Examples
+    --------
+    >>> rescale([[1.0], [2.0], [10.0]], [[1.5], [10.0]], [0, 0, 1], s=3).tolist()
+    [[5.5], [6.5], [40.0]]
+
+    References
+    ----------
+    .. [1] Zhao, Hao, Rashtchian. Unsupervised embedding of hierarchical structure in Euclidean space. 2020, §3.1.
+    """
+    Z = check_vectors(Z, name="Z", accept_sparse=False)
+    means = check_vectors(means, name="means", accept_sparse=False, n_features=Z.shape[1], model="rescale")
+    check_float("s", s)
+    assignment = np.asarray(assignment)
+    if assignment.shape != (len(Z),) or assignment.dtype.kind not in "iu":
+        raise InvalidInput(f"assignment must hold one whole number a point, shape ({len(Z)},), got {assignment.shape}.")
+    if len(assignment) and not (assignment.min() >= 0 and assignment.max() < len(means)):
+        raise InvalidInput(f"assignment must name one of the {len(means)} means, 0 to {len(means) - 1}.")
+    return Z + Z.dtype.type(s) * means[assignment].astype(Z.dtype)
+
+
+class Rescale(TransformerMixin, BaseEstimator):
+    """:func:`rescale` as a step of a pipeline: the clusters are those of a Gaussian mixture fitted to the embedding.
+
+    After :class:`~ramify.embed.VaDE`, whose prior is such a mixture, these are its own clusters up to the fit.
+
+    Parameters
+    ----------
+    s : float
+        How far to move the clusters apart.
+    n_components : int
+        Clusters of the mixture.
+    random_state : int, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from ramify import HAC
+    >>> Z = np.array([[0.0], [0.2], [1.0], [1.1]])
+    >>> model = make_pipeline(Rescale(n_components=2, random_state=0), HAC(linkage="ward", n_clusters=2))
+    >>> model.fit_predict(Z).tolist()
+    [0, 0, 1, 1]
+    """
+
+    def __init__(self, *, s: float = 3.0, n_components: int = 10, random_state: Any = None) -> None:
+        self.s = s
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the mixture to the rows of ``X``."""
+        X = check_vectors(X, accept_sparse=False)
+        check_float("s", self.s)
+        k = check_int("n_components", self.n_components, low=1, high=len(X), why=f"for {len(X)} points")
+        mixture = GaussianMixture(k, covariance_type="diag", random_state=self.random_state, reg_covar=1e-6)
+        self.mixture_ = mixture.fit(X.astype(np.float64))
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The rows of ``X``, each moved by ``s`` times the mean of its cluster."""
+        check_is_fitted(self, "mixture_")
+        X = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model="Rescale")
+        return rescale(X, self.mixture_.means_, self.mixture_.predict(X.astype(np.float64)), self.s)

@@ -1,0 +1,197 @@
+"""VaDE: a variational autoencoder whose prior is a mixture of Gaussians, one a cluster."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.embed.network import sample, torch
+from ramify.embed.rescaling import rescale
+from ramify.embed.vae import VAE
+from ramify.errors import InvalidInput, RamifyWarning
+from ramify.progress import Progress
+from ramify.validate import integer
+
+__all__ = ["VaDE"]
+
+
+class VaDE(VAE):
+    r"""Variational deep embedding: clusters are components of the prior.
+
+    The prior is :math:`p(z, c) = \pi_c N(z; \mu_c, \sigma_c^2)`. With :math:`\tilde\mu, \tilde\sigma^2` from the
+    encoder, z drawn from them and :math:`\gamma_c = p(c | z)`, the loss of a row is
+
+    .. math::
+        -\log p(x|z) + \tfrac12 \sum_c \gamma_c \sum_j \Big( \log \sigma_{cj}^2 + \frac{\tilde\sigma_j^2}{\sigma_{cj}^2}
+        + \frac{(\tilde\mu_j - \mu_{cj})^2}{\sigma_{cj}^2} \Big) - \sum_c \gamma_c \log \frac{\pi_c}{\gamma_c}
+        - \tfrac12 \sum_j (1 + \log \tilde\sigma_j^2).
+
+    Three stages: an autoencoder without noise, a Gaussian mixture fitted to its latent space, and the loss above.
+
+    Parameters
+    ----------
+    n_components : int
+        k: clusters of the prior.
+    n_latent, hidden, n_epochs, batch_size, learning_rate, patience, budget_seconds, warm_start, random_state, n_jobs
+        As in :class:`VAE`; half of the time budget goes to the first stage.
+    n_pretrain : int
+        Epochs of the autoencoder.
+
+    Attributes
+    ----------
+    means_, variances_ : float64 arrays of shape (k, h)
+    weights_ : float64 array of shape (k,)
+    history_ : dict from stages to the average loss of every epoch
+
+    Examples
+    --------
+    >>> from ramify.datasets import btgm
+    >>> data = btgm(2, 100, n_features=4, random_state=0)
+    >>> model = VaDE(n_components=2, n_latent=1, hidden="small", n_epochs=2, n_pretrain=5, random_state=0).fit(data.X)
+    >>> model.transform(data.X).shape, model.predict(data.X).shape
+    ((200, 1), (200,))
+
+    References
+    ----------
+    .. [1] Jiang, Zheng, Tan, Tang, Zhou. Variational deep embedding. IJCAI 2017.
+    .. [2] Zhao, Hao, Rashtchian. Unsupervised embedding of hierarchical structure in Euclidean space. 2020, §3.
+    """
+
+    _checks: ClassVar = {**VAE._checks, "n_components": integer(1), "n_pretrain": integer(0)}
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 10,
+        n_latent: int = 10,
+        hidden: Any = "paper",
+        n_epochs: int = 100,
+        n_pretrain: int = 50,
+        batch_size: int = 800,
+        learning_rate: float = 5e-4,
+        patience: int = 10,
+        budget_seconds: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        super().__init__(
+            n_latent=n_latent,
+            hidden=hidden,
+            n_epochs=n_epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            patience=patience,
+            budget_seconds=budget_seconds,
+            warm_start=warm_start,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.n_components = n_components
+        self.n_pretrain = n_pretrain
+
+    def _check_data(self, X: np.ndarray) -> None:
+        super()._check_data(X)
+        if self.n_components > len(X):
+            raise InvalidInput(
+                f"n_components must be at most the number of points, got {self.n_components} for {len(X)}."
+            )
+
+    def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
+        network = self.network_
+        if "mixture" not in self._fitted_stages:
+            half = None if deadline is None or self.budget_seconds is None else deadline - 0.5 * self.budget_seconds
+            plain = lambda x: network.misfit(x, network.encode(x)[0])  # noqa: E731
+            self._stage("autoencoder", plain, network.parameters(), X, self.n_pretrain, half, rng, report)
+            self._start_mixture(X, rng)
+            self._fitted_stages.add("mixture")
+        parameters = [*network.parameters(), self._mean, self._log_variance, self._logit]
+        self._stage("elbo", self._loss, parameters, X, self.n_epochs, deadline, rng, report)
+
+    def _start_mixture(self, X: np.ndarray, rng: np.random.Generator) -> None:
+        Z = self.transform(X).astype(np.float64)
+        seed = int(rng.integers(2**31))
+        mixture = GaussianMixture(self.n_components, covariance_type="diag", random_state=seed, reg_covar=1e-4)
+        with warnings.catch_warnings():  # a start need not have converged
+            warnings.simplefilter("ignore")
+            mixture.fit(Z)
+        self._set_mixture(mixture.means_, np.log(mixture.covariances_), np.log(mixture.weights_ + 1e-12))
+
+    def _set_mixture(self, mean: Any, log_variance: Any, logit: Any) -> None:
+        self._mean, self._log_variance, self._logit = (
+            torch.nn.Parameter(torch.as_tensor(np.asarray(value), dtype=torch.float32).clone())
+            for value in (mean, log_variance, logit)
+        )
+
+    def _log_joint(self, z: Any) -> Any:
+        """log π_c + log N(z; μ_c, σ_c²) for every row and component."""
+        gap = z[:, None, :] - self._mean
+        log_variance = self._log_variance.clamp(-12.0, 12.0)
+        density = -0.5 * (log_variance + gap.square() / log_variance.exp() + np.log(2 * np.pi)).sum(2)
+        return density + torch.log_softmax(self._logit, 0)
+
+    def _loss(self, x: Any) -> Any:
+        mean, log_variance = self.network_.encode(x)
+        z = sample(mean, log_variance)
+        gamma = torch.softmax(self._log_joint(z), 1)
+        prior = self._log_variance.clamp(-12.0, 12.0)
+        gap = (mean[:, None, :] - self._mean).square() + log_variance.exp()[:, None, :]
+        inside = 0.5 * (gamma * (prior + gap / prior.exp()).sum(2)).sum(1)
+        share = (gamma * (torch.log_softmax(self._logit, 0) - (gamma + 1e-10).log())).sum(1)
+        return self.network_.misfit(x, z) + inside - share - 0.5 * (1.0 + log_variance).sum(1)
+
+    def _look_out(self, X: np.ndarray) -> None:
+        super()._look_out(X)
+        used = np.bincount(self.predict(X[:: max(1, len(X) // 5000)]), minlength=self.n_components)
+        if self.n_components > 1 and (used > 0).sum() <= self.n_components // 2:
+            warnings.warn(
+                f"Only {int((used > 0).sum())} of {self.n_components} components hold points: the mixture collapsed. "
+                "Pretrain longer (n_pretrain), or use fewer components.",
+                RamifyWarning,
+                stacklevel=3,
+            )
+
+    # --- using --------------------------------------------------------------------------------------------------------
+
+    @property
+    def means_(self) -> np.ndarray:
+        """Means of the components in the latent space."""
+        return self._mean.detach().numpy().astype(np.float64)
+
+    @property
+    def variances_(self) -> np.ndarray:
+        """Variances of the components in the latent space."""
+        return np.exp(self._log_variance.detach().numpy().astype(np.float64))
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """Shares of the components."""
+        return torch.softmax(self._logit.detach(), 0).numpy().astype(np.float64)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely component of every row."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of every component for every row."""
+        check_is_fitted(self, "network_")
+        with torch.no_grad():
+            return torch.softmax(self._log_joint(torch.from_numpy(self.transform(X))), 1).numpy()
+
+    def rescaled(self, X: Any, s: float = 3.0) -> np.ndarray:
+        """The embedding with the model's own clusters moved apart; see :func:`ramify.embed.rescale`."""
+        return rescale(self.transform(X), self.means_, self.predict(X), s)
+
+    def _tensors(self) -> dict[str, Any]:
+        own = {"prior.mean": self._mean, "prior.log_variance": self._log_variance, "prior.logit": self._logit}
+        return {**super()._tensors(), **{name: value.detach() for name, value in own.items()}}
+
+    def _restore(self, tensors: dict[str, Any], n_features: int, binary: bool) -> None:
+        prior = [tensors.pop(f"prior.{name}") for name in ("mean", "log_variance", "logit")]
+        super()._restore(tensors, n_features, binary)
+        self._set_mixture(*(value.numpy() for value in prior))
+        self._fitted_stages.add("mixture")

@@ -1,0 +1,269 @@
+"""A variational autoencoder as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.embed import storage
+from ramify.embed.network import PRESETS, Coder, Diverged, History, sample, torch, train
+from ramify.errors import InvalidInput, RamifyWarning
+from ramify.progress import Progress, ProgressLike, reporting
+from ramify.validate import (
+    Check,
+    check_choice,
+    check_int,
+    check_random_state,
+    check_vectors,
+    integer,
+    number,
+    optional,
+)
+
+__all__ = ["VAE"]
+
+
+class VAE(TransformerMixin, BaseEstimator):
+    r"""Variational autoencoder with a standard normal prior.
+
+    Maximises the evidence lower bound
+
+    .. math:: \mathbb{E}_{q(z|x)} \log p(x | z) - \mathrm{KL}(q(z|x) \,\|\, N(0, I)),
+
+    where q(z|x) is a Gaussian whose mean and variance an encoder gives, and p(x|z) comes from a decoder: Bernoulli for
+    data in [0, 1], Gaussian of variance 1 otherwise. The embedding of a row is the mean of its q.
+
+    Parameters
+    ----------
+    n_latent : int
+        h: dimensions of the embedding.
+    hidden : "paper", "medium", "small" or a sequence of ints
+        Widths of the encoder's hidden layers; the decoder has them in reverse. "paper" is 2000-500-500.
+    n_epochs : int
+    batch_size : int
+    learning_rate : float
+        Of Adam; falls by 5 % every 10 epochs.
+    patience : int
+        Stop after so many epochs without a better loss.
+    budget_seconds : float, optional
+        Stop after about this time.
+    warm_start : bool
+        Go on from the last ``fit`` instead of starting anew, also from one that was stopped with Ctrl-C.
+    random_state : int, optional
+    n_jobs : int
+        Threads of PyTorch; -1 leaves its own choice.
+
+    Attributes
+    ----------
+    history_ : dict from stages to the average loss of every epoch
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    >>> VAE(n_latent=2, hidden="small", n_epochs=2, random_state=0).fit_transform(X).shape
+    (50, 2)
+
+    References
+    ----------
+    .. [1] Kingma, Welling. Auto-encoding variational Bayes. ICLR 2014.
+    """
+
+    _checks: ClassVar[dict[str, Check]] = {
+        "n_latent": integer(1),
+        "n_epochs": integer(0),
+        "batch_size": integer(1),
+        "learning_rate": number(0.0, open_low=True),
+        "patience": integer(1),
+        "budget_seconds": optional(number(0.0, open_low=True)),
+    }
+
+    def __init__(
+        self,
+        *,
+        n_latent: int = 10,
+        hidden: Any = "paper",
+        n_epochs: int = 100,
+        batch_size: int = 800,
+        learning_rate: float = 5e-4,
+        patience: int = 10,
+        budget_seconds: float | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_latent = n_latent
+        self.hidden = hidden
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.budget_seconds = budget_seconds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # --- fitting ------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, *, progress: ProgressLike | Progress = None) -> Self:
+        """Train on the rows of ``X``."""
+        for name, check in self._checks.items():
+            check(name, getattr(self, name))
+        X = check_vectors(X, accept_sparse=False).astype(np.float32, copy=False)
+        self._check_data(X)
+        deadline = None if self.budget_seconds is None else time.monotonic() + self.budget_seconds
+        seed = int(check_random_state(self.random_state).integers(2**31))
+        with reporting(progress) as report, _seeded(seed, self.n_jobs):
+            if not (self.warm_start and hasattr(self, "network_")):
+                self.n_features_in_: int = X.shape[1]
+                binary = bool(X.min() >= 0.0 and X.max() <= 1.0)
+                self.network_ = Coder(X.shape[1], self._widths(), self.n_latent, binary)
+                self.history_: dict[str, list[float]] = {}
+                self._fitted_stages: set[str] = set()
+            self._train(X, deadline, np.random.default_rng(seed), report)
+        self._look_out(X)
+        return self
+
+    def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
+        self._stage("elbo", self._loss, self.network_.parameters(), X, self.n_epochs, deadline, rng, report)
+
+    def _stage(
+        self,
+        name: str,
+        loss: Any,
+        parameters: Any,
+        X: np.ndarray,
+        n_epochs: int,
+        deadline: float | None,
+        rng: np.random.Generator,
+        report: Progress,
+    ) -> None:
+        """Train one stage; where its loss blows up, from where it began with a tenth of the rate."""
+        parameters = list(parameters)
+        start = [parameter.detach().clone() for parameter in parameters]
+        rate = self.learning_rate
+        for attempt in range(3):
+            try:
+                train(
+                    parameters,
+                    loss,
+                    X,
+                    stage=name,
+                    n_epochs=n_epochs,
+                    batch_size=self.batch_size,
+                    learning_rate=rate,
+                    decay=0.95**0.1,
+                    patience=self.patience,
+                    deadline=deadline,
+                    rng=rng,
+                    report=report,
+                    history=History(self.history_),
+                )
+                return
+            except Diverged:
+                if attempt == 2:
+                    raise
+                rate /= 10
+                with torch.no_grad():
+                    for parameter, value in zip(parameters, start, strict=True):
+                        parameter.copy_(value)
+                warnings.warn(
+                    f"Training diverged; stage {name!r} starts again with learning_rate={rate:g}.",
+                    RamifyWarning,
+                    stacklevel=4,
+                )
+
+    def _loss(self, x: Any) -> Any:
+        mean, log_variance = self.network_.encode(x)
+        divergence = 0.5 * (mean.square() + log_variance.exp() - 1.0 - log_variance).sum(1)
+        return self.network_.misfit(x, sample(mean, log_variance)) + divergence
+
+    def _widths(self) -> tuple[int, ...]:
+        if isinstance(self.hidden, str):
+            return PRESETS[check_choice("hidden", self.hidden, list(PRESETS))]
+        widths = tuple(check_int("hidden", width, low=1) for width in self.hidden)
+        if not widths:
+            raise InvalidInput("hidden must name at least one layer, such as (500, 200).")
+        return widths
+
+    def _check_data(self, X: np.ndarray) -> None:
+        spread = X.std(axis=0)
+        largest = float(np.abs(X).max())
+        if largest > 50.0:
+            warnings.warn(
+                f"X has values up to {largest:.3g}; networks train badly on such data. Scale the columns first, for "
+                "example with sklearn.preprocessing.StandardScaler, or to [0, 1].",
+                RamifyWarning,
+                stacklevel=3,
+            )
+        elif len(X) > 1 and not spread.any():
+            warnings.warn("All rows of X are equal; the embedding says nothing.", RamifyWarning, stacklevel=3)
+
+    def _look_out(self, X: np.ndarray) -> None:
+        """Say so where the latent space fell together to one point."""
+        if len(X) > 1 and X.std(axis=0).any():
+            Z = self.transform(X[:: max(1, len(X) // 2000)])
+            if float(Z.std(axis=0).max()) < 1e-3:
+                warnings.warn(
+                    "The embedding collapsed: all points lie within 1e-3 of each other. Train longer, scale the data, "
+                    "or use fewer layers.",
+                    RamifyWarning,
+                    stacklevel=3,
+                )
+
+    # --- using --------------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The embedding of the rows of ``X``: float32 of shape (n, h)."""
+        check_is_fitted(self, "network_")
+        X = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model=type(self).__name__)
+        out = np.empty((len(X), self.n_latent), dtype=np.float32)
+        with torch.no_grad():
+            for start in range(0, len(X), 4096):
+                rows = np.array(X[start : start + 4096], dtype=np.float32)
+                out[start : start + 4096] = self.network_.encode(torch.from_numpy(rows))[0].numpy()
+        return out
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file: weights as safetensors, parameters as JSON; nothing is pickled."""
+        check_is_fitted(self, "network_")
+        storage.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The model that :meth:`save` wrote."""
+        return storage.load(cls, path)
+
+    def _tensors(self) -> dict[str, Any]:
+        return dict(self.network_.state_dict())
+
+    def _restore(self, tensors: dict[str, Any], n_features: int, binary: bool) -> None:
+        self.n_features_in_ = n_features
+        self.network_ = Coder(n_features, self._widths(), self.n_latent, binary)
+        self.network_.load_state_dict(tensors)
+        self.history_ = {}
+        self._fitted_stages = set()
+
+
+class _seeded:
+    """Draws of PyTorch by the seed, and its threads, inside a block; both as before after it."""
+
+    def __init__(self, seed: int, n_jobs: int | None) -> None:
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def __enter__(self) -> None:
+        self.state, self.threads = torch.random.get_rng_state(), torch.get_num_threads()
+        torch.manual_seed(self.seed)
+        if self.n_jobs is not None and self.n_jobs > 0:
+            torch.set_num_threads(self.n_jobs)
+
+    def __exit__(self, *_: Any) -> None:
+        torch.random.set_rng_state(self.state)
+        torch.set_num_threads(self.threads)

@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import ramify
+from ramify.datasets import btgm
+from ramify.embed import VAE, VaDE
+from ramify.errors import FileError, InvalidInput, RamifyWarning
+from ramify.metrics import dendrogram_purity
+
+QUICK = {"n_latent": 3, "hidden": "small", "random_state": 0, "batch_size": 200, "learning_rate": 2e-3, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return btgm(8, 150, n_features=40, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return VaDE(n_components=8, n_pretrain=25, n_epochs=15, **QUICK).fit(data.X)
+
+
+def test_beats_pca_on_shifted_means(data, model):
+    """No linear map to h dimensions keeps a shifted tree; the learned one does (paper's table 1)."""
+    from sklearn.decomposition import PCA
+
+    def purity(Z):
+        return dendrogram_purity(ramify.fit(Z, "hac", linkage="ward"), data.y)
+
+    flat = purity(PCA(3, random_state=0).fit_transform(data.X))
+    assert purity(model.transform(data.X)) > flat + 0.2
+    assert purity(model.rescaled(data.X)) > flat + 0.2
+
+
+def test_loss_falls_and_prior_is_a_mixture(model):
+    for losses in model.history_.values():
+        assert losses[-1] < losses[0]
+    assert model.means_.shape == model.variances_.shape == (8, 3)
+    assert model.weights_.sum() == pytest.approx(1.0)
+    assert (model.variances_ > 0).all()
+
+
+def test_probabilities_follow_the_mixture(data, model):
+    Z = model.transform(data.X[:50]).astype(np.float64)
+    gap = Z[:, None] - model.means_
+    log = -0.5 * (np.log(2 * np.pi * model.variances_) + gap**2 / model.variances_).sum(2) + np.log(model.weights_)
+    expected = np.exp(log - log.max(1, keepdims=True))
+    np.testing.assert_allclose(model.predict_proba(data.X[:50]), expected / expected.sum(1, keepdims=True), atol=1e-4)
+
+
+def test_same_seed_same_model(data):
+    make = lambda: VaDE(n_components=4, n_pretrain=2, n_epochs=2, **QUICK).fit(data.X[:300])  # noqa: E731
+    np.testing.assert_array_equal(make().transform(data.X[:50]), make().transform(data.X[:50]))
+
+
+def test_save_and_load(data, model, tmp_path):
+    file = tmp_path / "model.safetensors"
+    model.save(file)
+    again = VaDE.load(file)
+    np.testing.assert_array_equal(again.transform(data.X), model.transform(data.X))
+    np.testing.assert_array_equal(again.predict(data.X), model.predict(data.X))
+    with pytest.raises(InvalidInput, match="holds a VaDE, not a VAE"):
+        VAE.load(file)
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(FileError, match="damaged"):
+        VaDE.load(file)
+    with pytest.raises(FileError, match="there is no file"):
+        VaDE.load(tmp_path / "none")
+
+
+def test_newer_file(data, model, tmp_path, monkeypatch):
+    from ramify.embed import storage
+
+    monkeypatch.setattr(storage, "FORMAT", 2)
+    model.save(tmp_path / "new")
+    monkeypatch.setattr(storage, "FORMAT", 1)
+    with pytest.raises(FileError, match="newer ramify"):
+        VaDE.load(tmp_path / "new")
+
+
+def test_goes_on_after_a_stop(data):
+    calls = []
+
+    def stop(stage, done, total):
+        calls.append(stage)
+        if stage == "elbo" and done == 2:
+            raise KeyboardInterrupt
+
+    model = VaDE(n_components=4, n_pretrain=2, n_epochs=6, warm_start=True, **QUICK)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.X[:300], progress=stop)
+    before = len(model.history_["elbo"])
+    model.fit(data.X[:300])
+    assert len(model.history_["autoencoder"]) == 2
+    assert len(model.history_["elbo"]) == before + 6
+
+
+@pytest.mark.filterwarnings("ignore:Only .* components hold points")  # half a second may be too short for a mixture
+def test_budget_ends_training(data):
+    model = VaDE(n_components=4, n_pretrain=10_000, n_epochs=10_000, budget_seconds=0.5, **QUICK).fit(data.X)
+    assert 0 < len(model.history_["elbo"]) < 1000
+
+
+def test_bad_input(data):
+    with pytest.raises(InvalidInput, match="at most the number of points"):
+        VaDE(n_components=5, **QUICK).fit(data.X[:3])
+    with pytest.raises(InvalidInput, match="NaN in 1 row"):
+        VAE(**QUICK).fit(np.array([[1.0, np.nan], [0.0, 1.0]]))
+    with pytest.raises(InvalidInput, match="'huge' is not known"):
+        VAE(hidden="huge", n_epochs=1).fit(data.X)
+    with pytest.warns(RamifyWarning, match="Scale the columns"):
+        VAE(n_epochs=1, **QUICK).fit(1000 * data.X[:50])
+    with pytest.warns(RamifyWarning, match="All rows of X are equal"):
+        VAE(n_epochs=1, **QUICK).fit(np.ones((10, 3)))
+
+
+def test_one_point():
+    assert VAE(n_epochs=1, **QUICK).fit_transform(np.ones((1, 3))).shape == (1, 3)
+    model = VaDE(n_components=1, n_pretrain=1, n_epochs=1, **QUICK)
+    assert model.fit(np.array([[0.0, 1.0], [1.0, 0.0]])).predict([[0.0, 1.0]]).tolist() == [0]
+
+
+def test_pipeline(data):
+    from sklearn.pipeline import make_pipeline
+
+    from ramify.embed import Rescale
+
+    steps = VaDE(n_components=8, n_pretrain=3, n_epochs=1, **QUICK), Rescale(n_components=8, random_state=0)
+    labels = make_pipeline(*steps, ramify.HAC(linkage="ward", n_clusters=8)).fit_predict(data.X)
+    assert labels.max() == 7
