@@ -1,5 +1,6 @@
 """``ramify demo``, on the documentation of NumPy alone to be quick."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 
 from ramify import datasets
-from ramify.datasets.describe import describe_cluster, describe_groups
 from ramify.io import read_items, read_labels, read_tree, read_vectors
+from ramify.taxonomy import Taxonomy
 
 METHODS = ["--method", "hac", "--method", "random"]
 
@@ -27,8 +28,8 @@ def test_demo(ramify, corpus, tmp_path: Path) -> None:
     done = ramify("demo", *METHODS, "--out", "deep/er", "--branches", 12)
     assert done.code == 0, done.err
     assert "dendrogram purity" in done.out and "random" in done.out and "seconds" in done.out
-    assert "The tree of hac" in done.out
-    assert "├── " in done.out and "numpy.polynomial" in done.out
+    assert "Their taxonomy" in done.out and ".tree (hac" in done.out
+    assert "├─ " in done.out and "  numpy." in done.out
     assert "ramify info deep/er/docstrings.tree --items deep/er/docstrings.csv" in done.out
     folder = tmp_path / "deep" / "er"
     tree = read_tree(folder / "docstrings.tree")
@@ -36,9 +37,23 @@ def test_demo(ramify, corpus, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_vectors(folder / "docstrings.npy"), corpus.X)
     assert read_items(folder / "docstrings.csv", "name") == corpus.names
     assert read_labels(folder / "docstrings.csv", "module").tolist() == corpus.module.tolist()
+    assert Taxonomy.load(folder / "docstrings.taxonomy").items == corpus.names
     # What the demo suggests to try, works.
+    assert ramify("table", "deep/er/docstrings.taxonomy", "--out", "labels.csv").code == 0
     done = ramify("info", "deep/er/docstrings.tree", "--items", "deep/er/docstrings.csv")
     assert done.code == 0 and "numpy." in done.out
+
+
+def test_demo_as_it_is_run_by_make(ramify, corpus, monkeypatch) -> None:
+    """All of its methods, on a few rows: one that cannot take part would end the demo."""
+    rows = {field.name: getattr(corpus, field.name)[:150] for field in dataclasses.fields(corpus)}
+    few = dataclasses.replace(corpus, **rows | {"terms": corpus.terms})
+    monkeypatch.setattr(datasets, "load_docstrings", lambda: few)
+    done = ramify("demo", "--json")
+    assert done.code == 0, done.err
+    rows = {row["tree"] for row in json.loads(done.out)["scoreboard"]}
+    assert {"graph", "hac", "hac, refined", "scc"} <= rows and "llama" not in rows
+    assert ramify("demo", "--method", "llama").code == 1
 
 
 def test_demo_as_json(ramify, corpus) -> None:
@@ -59,37 +74,10 @@ def test_demo_needs_a_place_and_known_methods(ramify, tmp_path: Path) -> None:
     assert done.code == 1 and "Did you mean 'hac'?" in done.err
 
 
-def test_groups_are_nested_and_disjoint(corpus) -> None:
+def test_words_say_what_a_group_is_about(corpus) -> None:
     import ramify as package
 
-    tree = package.fit(corpus.X, "hac", metric="cosine")
-    groups, beside = describe_groups(tree, corpus, n_groups=5, n_branches=15)
-    assert len(groups) == 5 and sum(len(group.parts) or 1 for group in groups) == 15
-    everything = np.concatenate([group.members for group in [*groups, *beside]])
-    assert len(set(everything)) == len(everything) > 0.9 * len(corpus.names)
-    assert [group.size for group in groups] == sorted((group.size for group in groups), reverse=True)
-    for group in groups:
-        assert group.size == len(group.members) and 0 < group.share <= 1 and 1 <= len(group.terms) <= 3
-        inside = [leaf for part in group.parts for leaf in part.members]
-        assert len(set(inside)) == len(inside) and set(inside) <= set(group.members)
-        for part in group.parts:
-            assert not set(part.terms) & set(group.terms)
-
-
-@pytest.mark.parametrize("shape", ["path", "star"])
-def test_groups_of_odd_trees(corpus, shape: str) -> None:
-    import ramify as package
-
-    n = len(corpus.names)
-    path = np.concatenate([[n], np.arange(n, 2 * n - 1), np.arange(n + 1, 2 * n - 1), [-1]])
-    tree = package.Tree(path if shape == "path" else np.append(np.full(n, n), -1))
-    groups, beside = describe_groups(tree, corpus, n_groups=3, n_branches=9)
-    assert [group.size for group in groups] == [n] and not beside
-
-
-def test_words_say_what_a_cluster_is_about(corpus) -> None:
-    members = np.flatnonzero(corpus.module == "numpy.polynomial")
-    words = describe_cluster(corpus, members)
-    assert words.home == "numpy.polynomial" and words.share == 1
-    assert "polynomial" in " ".join(words.terms) or "series" in words.terms
-    assert all(name.startswith("numpy.polynomial.") for name in words.examples)
+    taxonomy = package.Taxonomy.fit(corpus.X, corpus.names, texts=corpus.described)
+    of_module = np.flatnonzero(corpus.module == "numpy.polynomial")
+    node = taxonomy.find("polynomial")[0].node
+    assert np.isin(taxonomy.tree.members(node), of_module).mean() > 0.8

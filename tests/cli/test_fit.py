@@ -98,7 +98,7 @@ def test_errors_are_one_line_and_destroy_nothing(
 
 
 def test_methods(ramify) -> None:
-    from ramify.auto import METHODS
+    from ramify.methods import METHODS
 
     done = ramify("methods")
     assert done.code == 0 and all(name in done.out for name in METHODS)
@@ -107,3 +107,50 @@ def test_methods(ramify) -> None:
     assert ramify("methods", "--json").json["hac"]["estimator"] == "HAC"
     done = ramify("methods", "hca")
     assert done.code == 1 and "Did you mean 'hac'?" in done.err
+
+
+def test_fit_in_an_embedding(ramify, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 6))
+    X[:20] += 5
+    np.save(tmp_path / "x.npy", X.astype(np.float32))
+    line = "fit x.npy -m hac -p linkage=ward --embed pca --embed-param n_components=2 --embed-out z.npy --json -k 2"
+    done = ramify(*line.split())
+    assert done.code == 0
+    Z = np.load(tmp_path / "z.npy")
+    assert Z.shape == (40, 2) and Z.dtype == np.float32
+    assert read_tree(tmp_path / "x.tree") == package.fit(Z, "hac", linkage="ward")
+    assert done.json["info"]["embedding"] == {"name": "pca", "n_components": 2}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--embed word2vec", "embed 'word2vec' is not known. Known: pca, vae, vade"),
+        ("--embed pca --embed-param n_latent=2", "pca has no parameter 'n_latent'; it has n_components"),
+        ("--embed pca --embed-param n_components=90", "pca: n_components=90 must be between"),
+        ("--embed-out z.npy", "belong to --embed"),
+        ("--embed pca --embed-out z.csv", "--embed-out writes .npy files"),
+        ("--embed pca --embed-out x.npy", "would be overwritten"),
+    ],
+)
+def test_bad_embeddings(ramify, points: np.ndarray, line: str, message: str) -> None:
+    done = ramify("fit", "x.npy", *line.split())
+    assert done.code in (1, 2) and message in done.err
+
+
+def test_fit_in_a_trained_embedding(ramify, points: np.ndarray, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    small = [
+        "--embed-param",
+        "n_jobs=1",
+        "--embed-param",
+        "hidden=small",
+        "--embed-param",
+        "n_epochs=2",
+        "--embed-param",
+        "n_latent=2",
+    ]
+    assert ramify("fit", "x.npy", "--embed", "vae", *small, "--embed-out", "z.npy").code == 0
+    assert np.load(tmp_path / "z.npy").shape == (6, 2)
+    small += ["--embed-param", "n_components=2", "--embed-param", "n_pretrain=2", "--embed-param", "s=0"]
+    assert ramify("fit", "x.npy", "--embed", "vade", *small, "--quiet").code == 0

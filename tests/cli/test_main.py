@@ -9,10 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import ramify as package
+from ramify.cli import app
 
-COMMANDS = ["fit", "info", "cut", "convert", "score", "refine", "methods", "demo"]
+COMMANDS = sorted(typer.main.get_command(app).commands)
 
 
 def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

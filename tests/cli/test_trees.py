@@ -127,3 +127,30 @@ def test_cut_by_dp_means(ramify, tmp_path: Path) -> None:
     np.save("y.npy", np.ones((3, 1)))
     done = ramify("cut", "t.tree", "y.npy", "--dp-means", 1)
     assert done.code == 1 and "y.npy has 3 vectors and t.tree has 4 leaves" in done.err
+
+
+def test_cut_for_reading(ramify, tree) -> None:
+    assert ramify("cut", "t.tree", "-k", 2, "--by", "spread").out == "0\n0\n0\n1\n1\n1\n"
+    done = ramify("cut", "t.tree", "-k", 2, "--by", "size")
+    assert done.code == 1 and 'by must be "height" or "spread"' in done.err
+
+
+def test_levels(ramify, tmp_path: Path) -> None:
+    X = np.add.outer([0.0, 100.0], np.add.outer([0.0, 10.0, 20.0], [0.0, 1.0, 2.0])).reshape(-1, 1)
+    np.save(tmp_path / "x.npy", X)
+    package.fit(X, "hac").save(tmp_path / "x.tree")
+    lines = ramify("levels", "x.tree").out.splitlines()
+    assert lines[0].startswith("clusters  stability") and [int(line.split()[0]) for line in lines[1:]] == [2, 4, 6]
+    data = ramify("levels", "x.tree", "x.npy", "--max-levels", 2, "--out", "levels.csv", "--json").json
+    assert data["out"] == "levels.csv" and len(data["levels"]) == 2
+    table = (tmp_path / "levels.csv").read_text().splitlines()
+    assert table[0].startswith("item,clusters_") and len(table) == 19
+    assert "Known: .csv, .tsv" in ramify("levels", "x.tree", "--out", "levels.xls").err
+
+
+def test_condense(ramify, tree, tmp_path: Path) -> None:
+    done = ramify("condense", "t.tree", "c.nwk", "--items", "names.txt", "--min-size", 2)
+    assert done.code == 0 and "c.nwk: 6 leaves in 3 nodes, depth 2" in done.out and "ant" in done.out
+    assert read_tree(tmp_path / "c.nwk").info["names"][:2] == ["ant", "bee"]
+    assert ramify("condense", "t.tree", "c.tree", "--json").json["n_leaves"] == 6
+    assert ramify("condense", "t.tree", "c.xls").code == 1

@@ -6,6 +6,8 @@ written wrongly, 130 stopped with Ctrl-C.
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 import sys
 import warnings
@@ -15,7 +17,8 @@ from typing import Annotated, Any
 import typer
 
 import ramify
-from ramify.cli import build, demo, refine, score, trees
+from ramify.cli import build, compare, demo, explore, online, plot, refine, score, taxonomy, trees
+from ramify.cli._common import printable
 from ramify.errors import RamifyError, RamifyWarning
 
 __all__ = ["app", "main"]
@@ -44,17 +47,29 @@ def _options(
 ) -> None:
     """Build, score and read hierarchies over embedding vectors.
 
-    A first tree: [bold]ramify fit embeddings.npy --items names.txt[/bold]. A look around: [bold]ramify demo[/bold].
+    A first taxonomy: [bold]ramify taxonomy posts.csv --text body[/bold]. A look around: [bold]ramify demo[/bold].
     """
 
 
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
+    taxonomy.taxonomy,
+    taxonomy.name,
+    taxonomy.table,
     build.fit,
     trees.info,
     trees.cut,
+    trees.levels,
+    trees.condense,
     trees.convert,
     score.score,
     refine.refine,
+    compare.compare,
+    plot.plot,
+    explore.explore,
+    explore.export,
+    online.add,
+    online.remove,
+    online.watch,
 )
 ALONE: tuple[Callable[..., None], ...] = (build.methods, demo.demo)
 for command in NEED_ARGUMENTS + ALONE:
@@ -71,6 +86,9 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     # The option is taken anywhere, because it is added at the end of a line that failed.
     arguments = [argument for argument in arguments if argument != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal of another encoding cannot show is spelled out
+            stream.reconfigure(errors="ramify-spelled")
     with warnings.catch_warnings():
         warnings.simplefilter("always", RamifyWarning)
         if not debug:
@@ -116,7 +134,22 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     _say("warning", " ".join(str(message).split()))
 
 
+#: In ASCII, what this program's own lines are drawn with.
+_SPELLED = str.maketrans(
+    {"…": "...", "→": "->", "×": "x", "–": "-", "−": "-", "·": "*", "├": "|", "└": "`", "│": "|", "─": "-"}
+)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_SPELLED)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error("ramify-spelled", _spelled)
+
+
 def _say(kind: str, message: str) -> None:
     colour = {"error": "31", "warning": "33"}[kind]
     label = f"\033[{colour}m{kind}\033[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else kind
-    print(f"ramify: {label}: {message}", file=sys.stderr)
+    print(f"ramify: {label}: {printable(message)}", file=sys.stderr)

@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ramify.dag import ClusterDag
     from ramify.tree import Tree
 
 TreeFile = Annotated[
@@ -28,6 +29,9 @@ Items = Annotated[
 ]
 ItemsColumn = Annotated[str | None, typer.Option("--items-column", help="Column or key with the names.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ExcelSafe = Annotated[
+    bool, typer.Option("--excel-safe", help="In .csv and .tsv, keep spreadsheets from taking a name for a formula.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no text; errors still show.")]
 Params = Annotated[
     list[str] | None,
@@ -88,9 +92,34 @@ def parse_params(pairs: Sequence[str] | None) -> dict[str, Any]:
 
 def print_json(data: dict[str, Any]) -> None:
     """One JSON object on stdout."""
-    from ramify.io.treefile import plain
+    from ramify.io.archive import plain
 
-    print(json.dumps(plain(data), ensure_ascii=False))
+    print(printable(json.dumps(plain(data), ensure_ascii=False)))
+
+
+#: Characters that a terminal obeys instead of showing: control characters but for line ends and tabs, and those that
+#: change the direction of writing. JSON and people read the same escapes.
+_CONTROLS = {
+    code: f"\\u{code:04x}"
+    for code in (
+        *range(9),
+        *range(11, 32),
+        *range(127, 160),
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x206A),
+    )
+}
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes in place of characters that a terminal would obey.
+
+    >>> print(printable("red \x1b[31malert"))
+    red \u001b[31malert
+    """
+    return text.translate(_CONTROLS)
 
 
 def show_progress(quiet: bool) -> bool:
@@ -126,12 +155,18 @@ def peak_memory() -> int:
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def print_outline(tree: Tree, items: Sequence[str] | None, branches: int) -> None:
-    """The top of the tree as text; in a terminal, each line fits in its width."""
+def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches: int) -> None:
+    """The top of the tree, or items with their senses, as text; in a terminal, each line fits in its width."""
     import shutil
+
+    from ramify.dag import ClusterDag
 
     if branches < 1:
         return
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in tree.summary(items, n_clusters=min(branches, tree.n_leaves)).splitlines():
+    if isinstance(tree, ClusterDag):
+        text = tree.summary(items, n_items=branches)
+    else:
+        text = tree.summary(items, n_clusters=min(branches, tree.n_leaves))
+    for line in map(printable, text.splitlines()):
         print(line if width is None or len(line) <= width else line[: width - 1] + "…")

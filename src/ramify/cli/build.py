@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from ramify.cli._common import (
     AsJson,
+    ExcelSafe,
     Items,
     ItemsColumn,
     Params,
@@ -36,7 +36,9 @@ def fit(
     linkage: Annotated[str | None, typer.Option(help="average, ward, single, complete, ...")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where the tree goes: .tree .nwk .npy .json; default: X.tree here"),
+        typer.Option(
+            "--out", "-o", help="Where the tree goes: .tree .nwk .npy .json (.dag for llama); default: X.tree here"
+        ),
     ] = None,
     items: Items = None,
     items_column: ItemsColumn = None,
@@ -48,6 +50,7 @@ def fit(
     labels_out: Annotated[
         Path | None, typer.Option(help="Where the labels of the cut go: .csv .tsv .txt .npy .parquet")
     ] = None,
+    excel_safe: ExcelSafe = False,
     objective: Annotated[
         str | None, typer.Option(help="The best tree for dasgupta, mw or ckmm, by whichever method.")
     ] = None,
@@ -58,6 +61,16 @@ def fit(
         str | None, typer.Option(metavar="OBJECTIVE", help="Then improve the tree: dasgupta, mw, ckmm, or auto.")
     ] = None,
     param: Params = None,
+    embed: Annotated[
+        str | None, typer.Option(help="First train an embedding of the vectors: vade, vae or pca.", metavar="NAME")
+    ] = None,
+    embed_param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUE", help="Any parameter of the embedding, such as n_components=20; may be given again."
+        ),
+    ] = None,
+    embed_out: Annotated[Path | None, typer.Option(help="Where the embedded vectors go: .npy")] = None,
     random_state: Annotated[int | None, typer.Option("--random-state", "--seed", help="For methods that draw.")] = None,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.")] = -1,
     branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
@@ -68,19 +81,35 @@ def fit(
 
     Example: [bold]ramify fit embeddings.npy --metric cosine --items names.txt --out names.tree[/bold]
     """
-    import ramify
+    from ramify.auto import fit_model
     from ramify.io import check_writable, read_vectors, write_labels, write_tree
+    from ramify.io.atomic import atomic_write
     from ramify.io.trees import check_tree_name
+    from ramify.methods import find_method
 
     if labels_out is not None and n_clusters is None and height is None:
         raise typer.BadParameter("--labels-out needs --n-clusters or --height, which say where to cut.")
     if n_clusters is not None and height is not None:
         raise typer.BadParameter("give --n-clusters or --height, not both.")
-    out = out or Path(x.with_suffix(".tree").name)
-    check_tree_name(out)
-    for target in (out, labels_out):
-        if target is not None:
-            check_writable(target)
+    if embed is None and (embed_param or embed_out):
+        raise typer.BadParameter("--embed-param and --embed-out belong to --embed, which names the embedding.")
+    if embed_out is not None and embed_out.suffix.lower() != ".npy":
+        raise typer.BadParameter(f"--embed-out writes .npy files, got {embed_out}.")
+    overlaps = method != "auto" and find_method(method).result == "dag"
+    if overlaps and (n_clusters is not None or height is not None):
+        raise typer.BadParameter(
+            f"method {method} gives overlapping clusters, which --n-clusters and --height cannot cut."
+        )
+    out = out or Path(x.with_suffix(".dag" if overlaps else ".tree").name)
+    if not overlaps:
+        check_tree_name(out)
+    elif out.suffix.lower() != ".dag":
+        raise typer.BadParameter(f"overlapping clusters are no tree: give --out a name that ends in .dag, got {out}.")
+    targets = [target for target in (out, labels_out, embed_out) if target is not None]
+    for target in targets:
+        check_writable(target, x, items)
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise typer.BadParameter("--out, --labels-out and --embed-out must not name the same file.")
 
     start = perf_counter()
     vectors = read_vectors(x, column=columns(column))
@@ -91,12 +120,30 @@ def fit(
     read = perf_counter()
     goal = False if refine is None else True if refine == "auto" else refine
     show = show_progress(quiet or as_json)
-    tree = ramify.fit(vectors, method, objective=objective, budget_seconds=budget, refine=goal, progress=show, **params)
+    if embed is not None:
+        import numpy as np
+
+        from ramify.embed.named import embed as embedded
+
+        trained = parse_params(embed_param)
+        vectors, _ = embedded(vectors, embed, random_state=random_state, progress=show, **trained)
+        if embed_out is not None:
+            with atomic_write(embed_out) as file:
+                np.save(file, vectors, allow_pickle=False)
+    options: dict[str, Any] = {"objective": objective, "budget_seconds": budget, "refine": goal, "progress": show}
+    tree, model = fit_model(vectors, method, **options, **params)
+    if embed is not None:
+        tree.info["embedding"] = {"name": embed, **trained}
     built = perf_counter()
-    labels = None if n_clusters is None and height is None else tree.cut(n_clusters, height=height)
-    write_tree(tree, out, names)
+    labels = None
+    if n_clusters is not None or height is not None:
+        labels = (tree.cut if model is None else model.labels_for)(n_clusters, height=height)
+    if overlaps:
+        tree.save(out)
+    else:
+        write_tree(tree, out, names)
     if labels is not None and labels_out is not None:
-        write_labels(labels_out, labels, names)
+        write_labels(labels_out, labels, names, excel_safe=excel_safe)
 
     if as_json:
         print_json(
@@ -116,7 +163,7 @@ def fit(
             print(f"why {tree.info['auto']}")
         print()
         print_outline(tree, names, branches)
-        print(f"\ntree: {out}")
+        print(f"\n{'clusters' if overlaps else 'tree'}: {out}")
         if labels is not None:
             where = f"labels: {labels_out}, " if labels_out is not None else "cut: "
             print(f"{where}{count(int(labels.max()) + 1, 'cluster')}")
@@ -138,29 +185,24 @@ def methods(
     """List the methods, or the parameters of one."""
     import inspect
 
-    import ramify
-    from ramify.auto import METHODS
-    from ramify.validate import check_choice
+    from ramify.methods import METHODS, find_method
 
-    chosen = METHODS if name is None else {name: METHODS[check_choice("method", name, list(METHODS))]}
+    chosen = list(METHODS.values()) if name is None else [find_method(name)]
     table: dict[str, dict[str, Any]] = {}
-    for method, estimator in chosen.items():
-        cls = getattr(ramify, estimator)
-        about = _plain(" ".join((inspect.getdoc(cls) or "").split("\n\n")[0].split()))
-        parameters = {p.name: p.default for p in inspect.signature(cls).parameters.values()}
-        table[method] = {"estimator": estimator, "about": about, "parameters": parameters}
+    for method in chosen:
+        parameters = {p.name: p.default for p in inspect.signature(method.load()).parameters.values()}
+        entry = {key: value for key, value in method._asdict().items() if key not in ("name", "seconds", "bytes")}
+        table[method.name] = {**entry, "parameters": parameters}
     if as_json:
         print_json(table)
     elif name is None:
         width = max(map(len, table), default=0)
-        for method, entry in table.items():
-            print(f"{method:{width}}  {entry['about']}")
+        for method in chosen:
+            print(f"{method.name:{width}}  {method.advice}")
     else:
-        print(f"{name} (ramify.{table[name]['estimator']}): {table[name]['about']}\n")
-        for parameter, default in table[name]["parameters"].items():
+        entry = table[name]
+        print(f"{name} (ramify.{entry['estimator']}, {entry['family']}): {entry['advice']}")
+        print(f"takes {', '.join(entry['inputs'])}; {'counts' if entry['weights'] else 'takes no'} sample_weight")
+        print()
+        for parameter, default in entry["parameters"].items():
             print(f"  {parameter} = {default!r}")
-
-
-def _plain(text: str) -> str:
-    """Without the marks that only documentation has a use for: references and code."""
-    return re.sub(r" \([^()]*\[\d+\]_[^()]*\)| \[\d+\]_|``", "", text)

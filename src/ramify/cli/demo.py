@@ -1,8 +1,10 @@
-"""``ramify demo``: the documentation of NumPy, SciPy and scikit-learn as a tree, with a scoreboard of the methods."""
+"""``ramify demo``: the documentation of NumPy, SciPy and scikit-learn as a taxonomy, with a scoreboard of methods."""
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,14 +15,15 @@ from ramify.cli._common import AsJson, count, print_json, seconds
 
 if TYPE_CHECKING:
     from ramify.datasets import Docstrings
+    from ramify.taxonomy import Taxonomy
     from ramify.tree import Tree
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tree, the vectors and the items.")] = Path(
-        "out"
-    ),
-    branches: Annotated[int, typer.Option(help="Branches of the printed outline.", min=1)] = 40,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the taxonomy, the tree, the vectors and the items.")
+    ] = Path("out"),
+    branches: Annotated[int, typer.Option(help="About how many groups the outline shows at most.", min=1)] = 40,
     method: Annotated[
         list[str] | None, typer.Option("--method", "-m", help="Only these methods; may be given again.")
     ] = None,
@@ -34,13 +37,14 @@ def demo(
     from rich.console import Console
 
     import ramify
-    from ramify.auto import METHODS
     from ramify.datasets import load_docstrings
     from ramify.errors import FileError, MissingExtra
     from ramify.io import check_writable
+    from ramify.methods import METHODS
     from ramify.validate import check_choice
 
-    methods = [check_choice("method", name, list(METHODS)) for name in method or METHODS]
+    trees_only = [name for name, known in METHODS.items() if known.result == "tree"]
+    methods = [check_choice("method", name, trees_only) for name in method or _quick(trees_only)]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,7 +75,10 @@ def demo(
     )
     purity = board.columns["dendrogram purity"]
     best = max(trees, key=lambda name: purity[name])
-    _save(out, trees[best], corpus)
+    taxonomy = ramify.Taxonomy.fit(
+        corpus.X, corpus.names, texts=corpus.described, vectors_at=(out / "docstrings.npy").resolve()
+    )
+    _save(out, trees[best], taxonomy, corpus)
     if as_json:
         files = sorted(str(file) for file in out.glob("docstrings.*"))
         print_json({"n": n, "d": d, "scoreboard": board.to_dict(), "best": best, "files": files})
@@ -79,69 +86,71 @@ def demo(
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     console.print()
     console.print(board)
-    print(f"\nThe tree of {best}, with the words that set each branch apart and the module most of it comes from:\n")
-    console.print(_outline(trees[best], corpus, branches))
-    print(f"\nSaved in {out}: docstrings.tree, .npy (vectors) and .csv (items). Try:")
+    print("\nTheir taxonomy, with the words that set each group apart from its neighbours:\n")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(taxonomy.summary(depth=2, max_children=max(2, branches // 5), width=width))
+    print(f"\nSaved in {out}: docstrings.taxonomy, .tree ({best}), .npy (vectors), .csv (items) and .html. Try:")
+    print(f"  ramify table {out}/docstrings.taxonomy --out labels.csv")
     print(f"  ramify info {out}/docstrings.tree --items {out}/docstrings.csv")
     print(f"  ramify cut {out}/docstrings.tree --n-clusters 50 --items {out}/docstrings.csv --out clusters.csv")
+    _offer(out)
+
+
+def _offer(out: Path) -> None:
+    """The explorer: a file that opens by itself, the command, and on a terminal the question whether to start it."""
+    from ramify.errors import MissingExtra
+
+    command = f"ramify explore {out}/docstrings.taxonomy --vectors {out}/docstrings.npy"
+    print(f"\nLook at it: open {out}/docstrings.html in a browser, or explore all of it with\n  {command}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if input("Explore it now? [y/N] ").strip().lower() not in ("y", "yes"):
+        return
+    from ramify.cli.explore import explore
+
+    try:
+        explore(out / "docstrings.taxonomy", vectors=out / "docstrings.npy", title="NumPy, SciPy and scikit-learn")
+    except MissingExtra as error:
+        _say(str(error))
 
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def _quick(methods: Iterable[str]) -> list[str]:
+    """Those that take seconds; gradient descent takes minutes, and online methods are for streams."""
+    from ramify.methods import METHODS
+
+    return [name for name in methods if METHODS[name].family != "gradient" and not METHODS[name].online]
+
+
 def _timed(name: str, corpus: Docstrings) -> tuple[Tree, float]:
     import inspect
 
     import ramify
-    from ramify.auto import METHODS
+    from ramify.methods import METHODS
 
-    takes_metric = "metric" in inspect.signature(getattr(ramify, METHODS[name])).parameters
+    takes_metric = "metric" in inspect.signature(METHODS[name].load()).parameters
     params: dict[str, Any] = {"metric": "cosine"} if takes_metric else {}
     start = perf_counter()
     tree = ramify.fit(corpus.X, name, random_state=0, **params)
     return tree, perf_counter() - start
 
 
-def _save(out: Path, tree: Tree, corpus: Docstrings) -> None:
+def _save(out: Path, tree: Tree, taxonomy: Taxonomy, corpus: Docstrings) -> None:
     import numpy as np
     import pyarrow as pa
     from pyarrow import csv
 
+    from ramify.explore import write_page
     from ramify.io import atomic_path, atomic_write
 
     tree.save(out / "docstrings.tree")
+    taxonomy.save(out / "docstrings.taxonomy")
+    write_page(taxonomy, out / "docstrings.html", title="NumPy, SciPy and scikit-learn")
     with atomic_write(out / "docstrings.npy") as file:
         np.save(file, corpus.X, allow_pickle=False)
     columns = {"name": corpus.names, "summary": corpus.summaries, "module": corpus.module, "package": corpus.package}
     with atomic_path(out / "docstrings.csv") as draft:
         csv.write_csv(pa.table(columns), draft)
-
-
-def _outline(tree: Tree, corpus: Docstrings, branches: int) -> Any:
-    """Two levels of the tree, as deep as a person reads: groups, and the branches in them."""
-    from rich.text import Text
-    from rich.tree import Tree as Outline
-
-    from ramify.datasets.describe import describe_groups
-
-    def line(group: Any) -> Text:
-        text = Text(", ".join(group.terms), style="bold" if group.parts else "")
-        text.append(f"  {count(group.size, 'docstring')}, {group.home} {group.share:.0%}", style="cyan")
-        if not group.parts:
-            text.append(f"\n{' · '.join(group.examples)}", style="dim")
-        return text
-
-    outline = Outline(Text(count(tree.n_leaves, "docstring"), style="bold"))
-    groups, beside = describe_groups(tree, corpus, n_groups=max(1, branches // 4), n_branches=branches)
-    for group in groups:
-        node = outline.add(line(group))
-        for part in group.parts:
-            node.add(line(part))
-    if beside:
-        node = outline.add(
-            Text(f"{count(len(beside), 'smaller branch', 'smaller branches')} beside them", style="bold")
-        )
-        for group in beside[:branches]:
-            node.add(line(group))
-    return outline

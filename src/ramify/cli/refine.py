@@ -61,7 +61,7 @@ def refine(
 
     out = out or Path(f"{tree_file.stem}-refined.tree")
     check_tree_name(out)
-    check_writable(out)
+    check_writable(out, tree_file, x, items)
     tree = read_tree(tree_file)
     vectors = read_points_of(tree, tree_file, x, columns(column))
     names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
@@ -96,7 +96,7 @@ def refine(
 def _metric_of(tree: Tree) -> str | None:
     """The metric that a tree says it was built with, if it is one by name."""
     metric = tree.info.get("metric")
-    return metric if isinstance(metric, str) and metric != "precomputed" else None
+    return metric if isinstance(metric, str) and not metric.startswith("precomputed") else None
 
 
 def _objective_for(metric: str | None) -> str:

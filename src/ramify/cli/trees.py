@@ -1,4 +1,4 @@
-"""``ramify info``, ``ramify cut`` and ``ramify convert``: what to do with a tree."""
+"""``ramify info``, ``cut``, ``levels``, ``condense`` and ``convert``: what to do with a tree."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from ramify.cli._common import (
     AsJson,
+    ExcelSafe,
     Items,
     ItemsColumn,
     TreeFile,
@@ -18,11 +19,14 @@ from ramify.cli._common import (
     count,
     print_json,
     print_outline,
+    printable,
     read_named_items,
     read_points_of,
 )
 
 if TYPE_CHECKING:
+    from ramify._tree_levels import Level
+    from ramify.hierarchy import Hierarchy
     from ramify.tree import Tree
 
 
@@ -33,14 +37,20 @@ def info(
     branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
     as_json: AsJson = False,
 ) -> None:
-    """Show what a tree is: its size and shape, how it was made, and an outline of its top."""
-    tree, names = _read(tree_file, items, items_column)
+    """Show what a tree is: its size and shape, how it was made, and an outline of its top.
+
+    For overlapping clusters (.dag): their figures, and items that are in several clusters.
+    """
+    from ramify.io import read_hierarchy
+
+    tree = read_hierarchy(tree_file)
+    names = _names(tree, tree_file, items, items_column)
     if as_json:
         print_json({"file": str(tree_file), **tree.describe(), "info": tree.info})
         return
     figures = tree.describe()
     figures.update({key: value for key, value in tree.info.items() if key != "names"})
-    print(figures)
+    print(printable(str(figures)))
     if branches > 0:
         print()
         print_outline(tree, names, branches)
@@ -53,6 +63,9 @@ def cut(
     height: Annotated[float | None, typer.Option(help="Keep together what was joined at or below.")] = None,
     min_size: Annotated[int | None, typer.Option(help="No cluster smaller than this.")] = None,
     max_size: Annotated[int | None, typer.Option(help="No cluster larger than this.")] = None,
+    by: Annotated[
+        str, typer.Option(help="What is split first: height, or spread for clusters worth reading, without outliers.")
+    ] = "height",
     dp_means: Annotated[
         float | None,
         typer.Option(help="Price of a cluster: the cheapest of all cuts, in squared distances to the means of X."),
@@ -65,32 +78,35 @@ def cut(
         Path | None,
         typer.Option("--out", "-o", help=".csv .tsv .txt .npy .parquet; default: one label a line on stdout"),
     ] = None,
+    excel_safe: ExcelSafe = False,
     items: Items = None,
     items_column: ItemsColumn = None,
     as_json: AsJson = False,
 ) -> None:
     """Cut a tree into clusters: one label a leaf, in the order of the input.
 
-    Example: [bold]ramify cut names.tree -k 20 --items names.txt --out clusters.csv[/bold]
+    Example: [bold]ramify cut names.tree -k 20 --by spread --items names.txt --out clusters.csv[/bold]
     """
     import numpy as np
 
     from ramify.errors import InvalidInput
     from ramify.flat import by_dp_means
-    from ramify.io import write_labels
+    from ramify.io import check_writable, write_labels
 
+    if out is not None:
+        check_writable(out, tree_file, x, items)
     tree, names = _read(tree_file, items, items_column)
     if (dp_means is None) != (x is None):
         raise InvalidInput("The DP-means cut takes a price and the vectors: ramify cut TREE X --dp-means PRICE.")
     if dp_means is None or x is None:
-        labels = tree.cut(n_clusters, height=height, min_size=min_size, max_size=max_size)
+        labels = tree.cut(n_clusters, height=height, min_size=min_size, max_size=max_size, by=by)
     else:
-        if not n_clusters is height is min_size is max_size is None:
+        if not n_clusters is height is min_size is max_size is None or by != "height":
             raise InvalidInput("--dp-means chooses the clusters by their cost alone; leave the other rules out.")
         labels = by_dp_means(tree, read_points_of(tree, tree_file, x, columns(column)), dp_means, metric=metric)
     sizes = np.bincount(labels)
     if out is not None:
-        write_labels(out, labels, names)
+        write_labels(out, labels, names, excel_safe=excel_safe)
     if as_json:
         shown = {} if out is not None else {"labels": labels}
         print_json({"n_clusters": len(sizes), "sizes": sizes, "file": None if out is None else str(out), **shown})
@@ -105,6 +121,106 @@ def cut(
         sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
 
 
+def levels(
+    tree_file: Annotated[Path, typer.Argument(metavar="FILE", help="A tree, or a .taxonomy file.")],
+    x: Annotated[
+        Path | None, typer.Argument(metavar="[X]", help="The vectors of the leaves, for trees of graphs.")
+    ] = None,
+    min_size: Annotated[int | None, typer.Option(help="The smallest part that counts on the finest level.")] = None,
+    max_levels: Annotated[int, typer.Option(help="No more levels than this.")] = 6,
+    metric: Annotated[str | None, typer.Option(help="With X: sqeuclidean or cosine; default: the tree's own.")] = None,
+    column: VectorColumn = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A table with a column of labels a level: .csv .tsv")
+    ] = None,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest numbers of clusters: the granularities at which the clusters of a tree or a taxonomy last.
+
+    Example: [bold]ramify levels names.tree --items names.txt --out levels.csv[/bold]
+    """
+    import numpy as np
+
+    from ramify.io import check_writable
+
+    if out is not None:
+        check_writable(out, tree_file, x, items)
+    if tree_file.suffix.lower() == ".taxonomy":
+        from ramify.taxonomy import Taxonomy
+
+        made = Taxonomy.load(tree_file)
+        shown = [(made.tree.size[list(level.nodes)], level.stability) for level in made.levels]
+    else:
+        tree, names = _read(tree_file, items, items_column)
+        vectors = None if x is None else read_points_of(tree, tree_file, x, columns(column))
+        found = tree.levels(vectors, metric=metric, min_size=min_size, max_levels=max_levels)
+        shown = [(np.bincount(level.labels), level.stability) for level in found]
+        if out is not None:
+            _write_levels(out, found, names)
+    if as_json:
+        rows = [{"n_clusters": len(sizes), "stability": stability, "sizes": sizes} for sizes, stability in shown]
+        print_json({"file": str(tree_file), "out": None if out is None else str(out), "levels": rows})
+        return
+    print("clusters  stability  leaves a cluster")
+    for sizes, stability in shown:
+        firm = "-" if stability is None else f"{stability:.2f}"
+        print(f"{len(sizes):8}  {firm:>9}  {sizes.min()} to {sizes.max()}, median {np.median(sizes):g}")
+    if out is not None:
+        print(f"labels: {out}")
+
+
+def _write_levels(out: Path, found: list[Level], names: list[str] | None) -> None:
+    """A row a leaf: its number or name, and its cluster on every level."""
+    import csv
+
+    from ramify.errors import FileError
+    from ramify.io.atomic import atomic_write
+
+    if out.suffix.lower() not in (".csv", ".tsv"):
+        raise FileError(f"cannot write a table to {out}: the ending says the format. Known: .csv, .tsv.")
+    tabs = out.suffix.lower() == ".tsv"
+    with atomic_write(out, "w") as file:
+        writer = csv.writer(file, "excel-tab" if tabs else "excel", lineterminator="\n")
+        writer.writerow(["item", *(f"clusters_{level.n_clusters}" for level in found)])
+        n = 0 if not found else len(found[0].labels)
+        columns = [level.labels.tolist() for level in found]
+        writer.writerows(zip(names if names is not None else range(n), *columns, strict=True))
+
+
+def condense(
+    tree_file: TreeFile,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The ending says the format: .tree .nwk .json")],
+    min_size: Annotated[int | None, typer.Option(help="The smallest cluster; default: about √n / 3.")] = None,
+    max_children: Annotated[int, typer.Option(help="The most clusters that one is split into.")] = 15,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
+    as_json: AsJson = False,
+) -> None:
+    """Make the tree that a person reads: few branches a node, outliers with their siblings.
+
+    Example: [bold]ramify condense names.tree short.tree --items names.txt[/bold]
+    """
+    from ramify.io import check_writable, write_tree
+    from ramify.io.trees import check_tree_name
+
+    check_tree_name(out)
+    check_writable(out, tree_file, items)
+    tree, names = _read(tree_file, items, items_column)
+    condensed = tree.condense(min_size=min_size, max_children=max_children)
+    write_tree(condensed, out, names)
+    if as_json:
+        print_json({"file": str(out), **condensed.describe()})
+        return
+    n_inner = condensed.n_nodes - condensed.n_leaves
+    print(f"{out}: {count(condensed.n_leaves, 'leaf', 'leaves')} in {count(n_inner, 'node')}, depth {condensed.depth}")
+    if branches > 0:
+        print()
+        print_outline(condensed, names, branches)
+
+
 def convert(
     source: TreeFile,
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The ending says the format: .tree .nwk .npy .json")],
@@ -114,12 +230,13 @@ def convert(
 ) -> None:
     """Convert a tree between ramify's format, Newick, SciPy linkage and JSON.
 
-    With --items, the leaves of Newick have those names.
+    With --items, the leaves of Newick and JSON have those names.
     """
-    from ramify.io import read_items, read_tree, write_tree
+    from ramify.io import check_writable, read_items, read_tree, write_tree
     from ramify.io.trees import check_tree_name
 
     check_tree_name(target)
+    check_writable(target, source, items)
     names = None if items is None else read_items(items, items_column)
     tree = read_tree(source, names)
     names = names if names is not None else tree.info.get("names")
@@ -135,8 +252,13 @@ def _read(tree_file: Path, items: Path | None, items_column: str | None) -> tupl
     from ramify.io import read_tree
 
     tree = read_tree(tree_file)
+    return tree, _names(tree, tree_file, items, items_column)
+
+
+def _names(tree: Hierarchy, tree_file: Path, items: Path | None, items_column: str | None) -> list[str] | None:
+    """The names of the leaves: those given, or those the tree was read with."""
     names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
-    return tree, names if names is not None else tree.info.get("names")
+    return names if names is not None else tree.info.get("names")
 
 
 def _checked(names: list[str] | None, tree: Tree, items: Path | None) -> list[str] | None:
@@ -148,4 +270,6 @@ def _checked(names: list[str] | None, tree: Tree, items: Path | None) -> list[st
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    from ramify._tree_text import one_line
+
+    return printable(one_line(text, len(text)))
