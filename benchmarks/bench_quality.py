@@ -23,9 +23,9 @@ LINKAGES = ["average", "complete", "ward", "single"]
 def _run(method: str, metric: str, **options: Any) -> Any:
     def run(X: np.ndarray) -> Any:
         import ramify
-        from ramify.auto import METHODS
+        from ramify.methods import METHODS
 
-        takes = getattr(ramify, METHODS[method])().get_params()
+        takes = METHODS[method].load()().get_params()
         if "metric" in takes:
             options["metric"] = metric
         elif metric == "cosine":

@@ -1,0 +1,460 @@
+"""Points that arrive and leave: how good and how fast the online methods are, beside others that learn as they go."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.case import Case
+from benchmarks.data import clustered, real
+from benchmarks.entities import packages
+
+EXACT = {"cap": None, "single_elimination": False, "single_search": False}
+BATCH = 5000
+
+
+def _stream(X: np.ndarray, name: str, options: dict[str, Any], batch: int = BATCH) -> Any:
+    """The tree after all rows have come, a batch at a time."""
+    import ramify
+
+    online = getattr(ramify, name)(**options)
+    for start in range(0, len(X), batch):
+        online.partial_fit(X[start : start + batch])
+    return online.tree_
+
+
+def _purity(result: Any, y: np.ndarray) -> float:
+    from ramify.metrics import dendrogram_purity
+
+    return float(dendrogram_purity(result, y)) if hasattr(result, "n_leaves") else float("nan")
+
+
+def _ari(result: Any, y: np.ndarray) -> float:
+    from sklearn.metrics import adjusted_rand_score
+
+    flat = result.cut(n_clusters=len(np.unique(y))) if hasattr(result, "n_leaves") else result
+    return float(adjusted_rand_score(y, flat))
+
+
+def _arriving(order: str, n: int | None = None) -> dict[str, Any]:
+    from ramify.datasets import arrival_order
+
+    data = real("aloi")
+    X, y = data["X"].astype(np.float32), data["y"]
+    if n is not None and n < len(y):
+        some = np.random.default_rng(0).permutation(len(y))[:n]
+        X, y = X[some], y[some]
+    come = arrival_order(y, order, random_state=0)
+    return {"X": X[come], "y": y[come]}
+
+
+# --- ALOI: tables 3.3, 3.5 and 4.11 of the thesis ---------------------------------------------------------------------
+
+#: What the thesis has: random order; and round-robin, sorted.
+aloi = {
+    order: Case(
+        f"online-aloi-{order}",
+        f"ALOI, {order} order, batches of {BATCH}; the thesis: {told}",
+        short={"n": 20_000},
+        long={"n": 108_000},
+        repeat=1,
+        timeout=3600,
+    )
+    for order, told in {
+        "random": "GRINCH .504 (.531 in table 4.11), ROTATE .476, GREEDY .435, PERCH .44, MB-HAC .30, OHAC .494, "
+        "FISHDBC .576, MB-SCC .591",
+        "round-robin": "GRINCH .503, PERCH .446, MB-HAC .299 (5000), .171 (2000)",
+        "sorted": "GRINCH .457, PERCH .351, MB-HAC .464 (5000), .451 (2000)",
+    }.items()
+}
+ONLINE = [
+    ("Grinch", "Grinch", {}),
+    ("Rotate", "Rotate", {}),
+    ("Greedy", "Greedy", {}),
+    ("Perch", "Perch", {}),
+    ("MiniBatchSCC", "MiniBatchSCC", {}),
+    ("LiveTree", "LiveTree", {}),
+    ("OHAC", "OHAC", {}),
+    ("MiniBatchHAC 2000", "MiniBatchHAC", {"buffer_size": 2000}),
+]
+
+
+def _fishdbc(X: np.ndarray) -> Any:
+    """Density-based, incremental; its tree is that of single linkage on mutual reachability."""
+    from fishdbc import FISHDBC
+
+    from ramify import Tree
+
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    online = FISHDBC.from_metric("euclidean")
+    for start in range(0, len(unit), BATCH):
+        online.update(unit[start : start + BATCH])
+    merges = np.asarray(online.cluster().single_linkage_tree, dtype=np.float64)
+    return Tree.from_linkage(merges)
+
+
+def _river(X: np.ndarray, name: str, options: dict[str, Any]) -> np.ndarray:
+    """Flat clusters of rows that come one at a time, as dictionaries."""
+    from river import cluster
+
+    model = getattr(cluster, name)(**options)
+    rows = [dict(enumerate(row)) for row in (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(float).tolist()]
+    for row in rows:
+        model.learn_one(row)
+    return np.array([model.predict_one(row) for row in rows])
+
+
+for _order, _case in aloi.items():
+    _case.prepare(partial(_arriving, _order))
+    for _label, _name, _options in ONLINE:
+        _case.contestant(_label, needs="ramify.online")(partial(_stream, name=_name, options=_options))
+    _case.contestant("FISHDBC", needs="fishdbc")(_fishdbc)
+    _case.quality("purity")(_purity)
+    _case.quality("ARI at the number of classes")(_ari)
+
+peers = Case(
+    "online-peers",
+    "Images of 100 objects of ALOI, beside incremental clustering of river and FISHDBC",
+    short={"n": 500},
+    long={"n": 3000},
+    repeat=1,
+    timeout=1800,
+)
+
+
+@peers.prepare
+def few_objects(n: int) -> dict[str, Any]:
+    data = real("aloi")
+    some = np.random.default_rng(0).permutation(np.flatnonzero(data["y"] < 100))[:n]
+    return {"X": data["X"][some].astype(np.float32), "y": data["y"][some]}
+
+
+for _label, _name, _options in ONLINE:
+    peers.contestant(_label, needs="ramify.online")(partial(_stream, name=_name, options=_options, batch=500))
+peers.contestant("FISHDBC", needs="fishdbc")(_fishdbc)
+for _label, _name, _options in [
+    ("river STREAMKMeans", "STREAMKMeans", {"n_clusters": 100, "chunk_size": 500, "seed": 0}),
+    ("river DBSTREAM", "DBSTREAM", {"clustering_threshold": 0.3, "fading_factor": 1e-9}),
+    ("river KMeans", "KMeans", {"n_clusters": 100, "seed": 0}),
+]:
+    peers.contestant(_label, needs="river.cluster")(partial(_river, name=_name, options=_options))
+peers.quality("purity")(_purity)
+peers.quality("ARI at the number of classes")(_ari)
+
+
+# --- the synthetic set of section 3.5.1 -------------------------------------------------------------------------------
+
+synthetic = Case(
+    "online-separated",
+    "2500 binary rows, 100 clusters, cosine of sums; thesis: GRINCH 1.0, approximate .993, ROTATE .872, GREEDY .854",
+    short={"seed": 0},
+    long={"seed": 4},
+    repeat=1,
+)
+
+
+@synthetic.prepare
+def words(seed: int) -> dict[str, Any]:
+    from ramify.datasets import make_model_separated
+
+    X, y = make_model_separated(2500, 100, random_state=seed)
+    # The same angles in as many columns as there are rows.
+    return {"X": np.linalg.qr(X.toarray().astype(np.float64).T, mode="r").T.astype(np.float32), "y": y}
+
+
+for _label, _name, _options in [
+    ("Grinch, approximate", "Grinch", {}),
+    ("Grinch", "Grinch", EXACT),
+    ("Rotate", "Rotate", {}),
+    ("Greedy", "Greedy", {}),
+]:
+    synthetic.contestant(_label, needs="ramify.online")(
+        partial(_stream, name=_name, options={"linkage": "centroid", **_options})
+    )
+synthetic.quality("purity")(_purity)
+
+
+# --- as good as a rebuild ---------------------------------------------------------------------------------------------
+
+SETS = {"newsgroups20_minilm": "y1", "debian_minilm": "y", "mnist": "y", "aloi": "y"}
+rebuilds = {
+    (name, order): Case(
+        f"online-live-{name.partition('_')[0]}-{order}",
+        "Half built as a batch, half streamed, a tenth removed; bars: purity within .005, cost within 1 % of a rebuild",
+        short={"n": 16_000},
+        long={"n": 10**6},
+        repeat=1,
+        timeout=3600,
+    )
+    for name in SETS
+    for order in ("random", "sorted")
+}
+
+
+def _half(name: str, order: str, n: int) -> dict[str, Any]:
+    import ramify
+    from ramify.datasets import arrival_order
+
+    data = real(name)
+    y = data[SETS[name]]
+    some = np.sort(np.random.default_rng(5).permutation(len(y))[:n])
+    come = arrival_order(y[some], order, random_state=0)
+    X, y = data["X"][some][come].astype(np.float32), y[some][come]
+    gone = np.random.default_rng(1).permutation(len(y))[: len(y) // 10]
+    kept = np.setdiff1d(np.arange(len(y)), gone)
+    graph = ramify.neighbors(X[kept], 25, metric="cosine", random_state=0)
+    return {"X": X, "y": y[kept], "gone": gone, "kept": kept, "edges": _weighed(graph)}
+
+
+def _weighed(graph: Any) -> Any:
+    """What the cost of the batch method counts."""
+    from ramify.graph._edges import neighbor_edges
+
+    return neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy()
+
+
+def _live(X: np.ndarray, gone: np.ndarray, seconds: float) -> Any:
+    from ramify.online import LiveTree
+
+    live = LiveTree().partial_fit(X[: len(X) // 2]).partial_fit(X[len(X) // 2 :]).remove(gone)
+    return (live.refresh(budget_seconds=seconds) if seconds else live).tree_
+
+
+def _rebuilt(X: np.ndarray, kept: np.ndarray) -> Any:
+    from ramify.graph import GraphTree
+
+    return GraphTree(metric="cosine", n_neighbors=25).fit(X[kept]).tree_
+
+
+def _cost(result: Any, edges: Any) -> float:
+    import ramify
+
+    graph = ramify.NeighborGraph.from_scipy(edges, kind="similarity")
+    return float(ramify.score(result, graph, objective="dasgupta").value)
+
+
+for (_name, _order), _case in rebuilds.items():
+    _case.prepare(partial(_half, _name, _order))
+    _case.contestant("streamed", needs="ramify.online")(partial(_live, seconds=0.0))
+    _case.contestant("streamed, then refresh", needs="ramify.online")(partial(_live, seconds=600.0))
+    _case.contestant("rebuild", needs="ramify.graph")(_rebuilt)
+    _case.quality("purity")(_purity)
+    _case.quality("cost")(_cost)
+
+
+# --- speed and growth -------------------------------------------------------------------------------------------------
+
+growth = Case(
+    "online-growth",
+    "Microseconds a point (CPU) for the next 1000 of n, and for points removed; bars at two cores: Grinch 5000 and "
+    "LiveTree 2000 points a second, removal 20 000, a batch of 1000 into a million in 2 s (MiniBatchSCC)",
+    short={"n": 10_000},
+    long={"n": 1_000_000},
+    repeat=1,
+    timeout=7200,
+)
+
+
+@growth.prepare
+def mixture(n: int) -> dict[str, Any]:
+    return {"X": clustered(n + 1000, 64, n_clusters=max(100, n // 100))}
+
+
+def _next(X: np.ndarray, name: str) -> tuple[float, float]:
+    """CPU seconds for the last 1000 rows, and for taking 1000 others out."""
+    import ramify
+
+    online = getattr(ramify, name)()
+    online.partial_fit(X[:-1000])
+    began = time.process_time()
+    online.partial_fit(X[-1000:])
+    added = time.process_time() - began
+    began = time.process_time()
+    online.remove(range(0, 500_000 if len(X) > 500_000 else len(X) // 2, max(1, min(len(X), 10**6) // 2000)))
+    return added, time.process_time() - began
+
+
+for _name in ("Grinch", "LiveTree", "MiniBatchSCC", "Perch"):
+    growth.contestant(_name, needs="ramify.online")(partial(_next, name=_name))
+
+
+@growth.quality("µs a point, added")
+def added(result: tuple[float, float]) -> float:
+    return 1000.0 * result[0]
+
+
+@growth.quality("µs a point, removed")
+def removed(result: tuple[float, float]) -> float:
+    return 1000.0 * result[1]
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+changes = Case(
+    "online-changes",
+    "Random insertions, removals and updates, every invariant checked after each call; then half removed at random, "
+    "and the purity beside a fresh build (bar: within .01)",
+    short={"steps": 2_000},
+    long={"steps": 100_000},
+    repeat=1,
+    timeout=7200,
+)
+
+
+@changes.prepare
+def images() -> dict[str, Any]:
+    data = real("aloi")
+    some = np.random.default_rng(0).permutation(np.flatnonzero(data["y"] < 200))[:20_000]
+    return {"X": data["X"][some].astype(np.float32), "y": data["y"][some]}
+
+
+def _shaken(X: np.ndarray, y: np.ndarray, steps: int, name: str) -> tuple[float, float]:
+    """Purity after all that, and of a fresh tree of the same items."""
+    import ramify
+    from ramify.metrics import dendrogram_purity
+
+    rng = np.random.default_rng(0)
+    online = getattr(ramify, name)()
+    online.partial_fit(X[:1000], ids=range(1000))
+    row = {i: i for i in range(1000)}
+    for step in range(steps):
+        kind = rng.random()
+        if kind < 0.4:
+            at = int(rng.integers(len(X)))
+            online.partial_fit(X[at : at + 1], ids=[1000 + step])
+            row[1000 + step] = at
+        elif kind < 0.8 and len(row) > 500:
+            item = next(iter(row)) if kind < 0.6 else list(row)[int(rng.integers(len(row)))]
+            online.remove([item])
+            del row[item]
+        else:
+            item, at = list(row)[int(rng.integers(len(row)))], int(rng.integers(len(X)))
+            online.update([item], X[at : at + 1])
+            row[item] = at
+        broken = online._begin().tree.broken_rule(1e-4)
+        if broken or len(online) != len(row):
+            raise AssertionError(f"step {step}: {broken}")
+    rest = np.setdiff1d(np.arange(len(X)), list(row.values()))[: 2 * len(X) // 3]
+    online.partial_fit(X[rest], ids=[f"more-{i}" for i in rest])
+    row |= {f"more-{i}": int(i) for i in rest}
+    items = list(row)
+    gone = set(rng.permutation(len(items))[: len(items) // 2].tolist())
+    online.remove([items[i] for i in sorted(gone)])
+    kept = np.array([row[item] for item in online.ids_.tolist()])
+    fresh = getattr(ramify, name)().fit(X[kept])
+    return float(dendrogram_purity(online.tree_, y[kept])), float(dendrogram_purity(fresh.tree_, y[kept]))
+
+
+for _name in ("Grinch", "LiveTree", "MiniBatchSCC", "Perch", "Rotate", "Greedy", "OHAC"):
+    changes.contestant(_name, needs="ramify.online")(partial(_shaken, name=_name))
+
+
+@changes.quality("purity")
+def after(result: tuple[float, float]) -> float:
+    return result[0]
+
+
+@changes.quality("purity of a fresh build")
+def fresh(result: tuple[float, float]) -> float:
+    return result[1]
+
+
+# --- small sets of seed 000 -------------------------------------------------------------------------------------------
+
+for _name, _told in {
+    "glass": "GRINCH .91 CKMM, .89 MW, .53 purity; PERCH .20, .20, .47",
+    "spambase": "GRINCH .23 CKMM, .42 MW, .60 purity; PERCH .15, .07, .60",
+}.items():
+    _case = Case(f"online-{_name}", f"Random order, objectives normalised; published: {_told}", repeat=1)
+
+    def _small(name: str = _name) -> dict[str, Any]:
+        data = real(name)
+        come = np.random.default_rng(0).permutation(len(data["y"]))
+        return {"X": data["X"][come].astype(np.float32), "y": data["y"][come]}
+
+    _case.prepare(_small)
+    for _metric in ("cosine", "sqeuclidean"):
+        for _label, _method in [("Grinch", "Grinch"), ("Perch", "Perch"), ("Rotate", "Rotate"), ("OHAC", "OHAC")]:
+            _case.contestant(f"{_label} {_metric}", needs="ramify.online")(
+                partial(_stream, name=_method, options={"metric": _metric})
+            )
+
+    @_case.quality("CKMM")
+    def _ckmm(result: Any, X: np.ndarray) -> float:
+        import ramify
+
+        return float(ramify.score(result, X, metric="sqeuclidean", objective="ckmm").normalized)
+
+    @_case.quality("MW")
+    def _mw(result: Any, X: np.ndarray) -> float:
+        import ramify
+
+        return float(ramify.score(result, X, metric="cosine", objective="mw").normalized)
+
+    _case.quality("purity")(_purity)
+
+
+# --- entities ---------------------------------------------------------------------------------------------------------
+
+entities = {
+    order: Case(
+        f"online-entities-{order}",
+        "Debian packages to source packages, a linkage learned from a tenth of the sources, the cut chosen on these; "
+        "the scores are those of the other nine tenths",
+        short={"n": 8_000},
+        long={"n": 10**6},
+        repeat=1,
+        timeout=3600,
+    )
+    for order in ("random", "round-robin", "sorted")
+}
+
+
+def _records(order: str, n: int) -> dict[str, Any]:
+    from ramify.datasets import arrival_order
+
+    data = packages(n)
+    come = arrival_order(data["y"], order, random_state=0)
+    return {**{name: data[name][come] for name in ("X", "y", "known")}, "blocks": data["blocks"]}
+
+
+def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray, name: str) -> np.ndarray:
+    """Flat clusters, cut where the packages of known sources are found best."""
+    from ramify.link import BlockLinkage
+    from ramify.metrics import b_cubed, ceaf_e, pairwise_f1
+
+    link = BlockLinkage(blocks.tolist()).fit(X[known], y[known])
+    tree = _stream(link.transform(X), name, {})
+
+    def worth(height: float) -> float:
+        labels = tree.cut(height=height)[known]
+        return float(pairwise_f1(labels, y[known]).f1 + b_cubed(labels, y[known]).f1 + ceaf_e(labels, y[known]).f1)
+
+    return tree.cut(height=max(np.linspace(0.02, 0.8, 40).tolist(), key=worth))
+
+
+for _order, _case in entities.items():
+    _case.prepare(partial(_records, _order))
+    for _name in ("Grinch", "Rotate", "Greedy", "Perch", "OHAC"):
+        _case.contestant(_name, needs="ramify.link")(partial(_resolve, name=_name))
+
+    @_case.quality("pairwise F1")
+    def _pairs(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
+        from ramify.metrics import pairwise_f1
+
+        return float(pairwise_f1(result[~known], y[~known]).f1)
+
+    @_case.quality("B³")
+    def _cubed(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
+        from ramify.metrics import b_cubed
+
+        return b_cubed(result[~known], y[~known]).f1
+
+    @_case.quality("CEAF-e")
+    def _ceaf(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
+        from ramify.metrics import ceaf_e
+
+        return ceaf_e(result[~known], y[~known]).f1

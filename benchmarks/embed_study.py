@@ -1,0 +1,154 @@
+"""The tables of ``docs/embed.md``: trees on vectors as they are, and on embeddings trained on them.
+
+``python -m benchmarks.embed_study btgm`` repeats table 1 of Zhao, Hao and Rashtchian (2020), ``real [set ...]`` their
+tables 2 and 3 with ``method="graph"`` beside Ward's linkage, ``epoch`` times an epoch beside a bare loop of PyTorch.
+``--hidden paper --epochs 100 --seconds 2400`` set the training. One line a result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import real
+from benchmarks.graph_study import data
+
+SETS = ("mnist", "optdigits", "newsgroups20_tfidf", "newsgroups20_minilm")
+
+
+def figures(Z: np.ndarray, levels: list[np.ndarray], metric: str = "sqeuclidean") -> str:
+    """Purity on the finest labels and the Moseley-Wang ratio under all of them, for Ward and for ``graph``."""
+    import ramify
+    from ramify.metrics import dendrogram_purity, label_mw
+
+    out = []
+    for name, options in (("ward", {"linkage": "ward", "method": "hac"}), ("graph", {"method": "graph"})):
+        tree = ramify.fit(Z, **options, metric=metric if name == "graph" else "sqeuclidean")
+        out.append(f"{name} {dendrogram_purity(tree, levels[-1]):.3f} {label_mw(tree, levels).ratio:.3f}")
+    return "   ".join(out)
+
+
+def embeddings(X: np.ndarray, k: int, h: int, options: argparse.Namespace, seed: int) -> dict[str, Any]:
+    """Name -> the rows in that embedding, on demand: training one takes long."""
+    from sklearn.decomposition import PCA
+
+    from ramify.embed import VAE, VaDE
+
+    shared = {"n_latent": h, "hidden": options.hidden, "n_epochs": options.epochs, "random_state": seed}
+    shared |= {"budget_seconds": options.seconds, "learning_rate": options.rate, "batch_size": options.batch}
+    model = VaDE(n_components=k, n_pretrain=options.pretrain, **shared)
+    return {
+        "pca": lambda: PCA(h, random_state=seed).fit_transform(X),
+        "vae": lambda: VAE(**shared).fit_transform(X),
+        "vade": lambda: model.fit(X, progress=options.progress).transform(X),
+        "vade, rescaled": lambda: model.rescaled(X),
+    }
+
+
+def btgm(options: argparse.Namespace) -> None:
+    from ramify.datasets import btgm
+
+    for k in (8, 16, 32):
+        for seed in range(options.seeds):
+            sample = btgm(k, options.per, random_state=seed)
+            h = k.bit_length() - 1
+            levels = [sample.y >> (h - 1 - level) for level in range(h)]
+            print(f"btgm {k:2}  seed {seed}  {'as it is':15} {figures(sample.X, levels)}", flush=True)
+            for name, make in embeddings(sample.X, k, h, options, seed).items():
+                start = time.perf_counter()
+                Z = make()
+                spent = time.perf_counter() - start
+                print(f"btgm {k:2}  seed {seed}  {name:15} {figures(Z, levels)}   {spent:.0f} s", flush=True)
+
+
+def labelled(name: str) -> tuple[np.ndarray, list[np.ndarray], str]:
+    """Rows for a network (pixels in [0, 1], tables as z-scores), labels coarse to fine, metric of ``graph``."""
+    arrays = real(name)
+    if name == "mnist":
+        return arrays["X"].astype(np.float32) / 255.0, [arrays["y"].astype(np.int64)], "cosine"
+    if name.startswith("newsgroups"):
+        X = np.asarray(arrays["X"], dtype=np.float32)
+        full = np.flatnonzero(np.abs(X).sum(axis=1) > 0)
+        return X[full], [arrays[level][full].astype(np.int64) for level in ("y0", "y1")], "cosine"
+    X, y, metric = data(name, None)
+    return X, [y], metric
+
+
+def tables(options: argparse.Namespace) -> None:
+    for name in options.set or SETS:
+        X, levels, metric = labelled(name)
+        k = int(levels[-1].max()) + 1
+        samples = [
+            np.sort(np.random.default_rng(seed).permutation(len(X))[: options.rows]) for seed in range(options.seeds)
+        ]
+        for rows in samples:
+            inside = [level[rows] for level in levels]
+            print(f"{name:20} {'as it is':15} {figures(X[rows], inside, metric)}", flush=True)
+        for embedding, make in embeddings(X, k, options.latent, options, 0).items():
+            start = time.perf_counter()
+            Z = make()
+            spent = time.perf_counter() - start
+            for rows in samples:
+                inside = [level[rows] for level in levels]
+                print(f"{name:20} {embedding:15} {figures(Z[rows], inside)}   {spent:.0f} s", flush=True)
+
+
+def epoch(options: argparse.Namespace) -> None:
+    """Seconds an epoch of the autoencoder, ours and a bare loop in turns."""
+    import torch
+    from torch import nn
+
+    from ramify.embed import VAE
+    from ramify.embed.network import PRESETS, Coder
+
+    X = np.random.default_rng(0).random((16_000, 784), dtype=np.float32)
+
+    def bare() -> None:
+        network = Coder(784, PRESETS[options.hidden], 10, True)
+        optimizer = torch.optim.Adam(network.parameters(), lr=5e-4)
+        rows = torch.from_numpy(X)
+        for batch in torch.randperm(len(X)).split(options.batch):
+            x = rows[batch]
+            mean, log_variance = network.encode(x)
+            z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
+            misfit = nn.functional.binary_cross_entropy_with_logits(network.decoder(z), x, reduction="none").sum(1)
+            loss = (misfit + 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(1)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    ours = lambda: VAE(hidden=options.hidden, n_epochs=1, batch_size=options.batch, random_state=0).fit(X)  # noqa: E731
+    spent: dict[str, list[float]] = {"ours": [], "bare": []}
+    for _ in range(5):
+        for name, run in (("ours", ours), ("bare", bare)):
+            start = time.perf_counter()
+            run()
+            spent[name].append(time.perf_counter() - start)
+    middle = {name: float(np.median(seconds)) for name, seconds in spent.items()}
+    print(f"ours {middle['ours']:.2f} s, bare loop {middle['bare']:.2f} s, ratio {middle['ours'] / middle['bare']:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.embed_study", description=__doc__)
+    parser.add_argument("what", choices=["btgm", "real", "epoch"])
+    parser.add_argument("set", nargs="*", help=f"of {', '.join(SETS)}")
+    parser.add_argument("--rows", type=int, default=10_000, help="rows of a sample that the trees are built on")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--per", type=int, default=2000, help="points a component of the mixtures")
+    parser.add_argument("--hidden", default="paper")
+    parser.add_argument("--latent", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--pretrain", type=int, default=50)
+    parser.add_argument("--batch", type=int, default=800)
+    parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--seconds", type=float, help="budget of a training")
+    parser.add_argument("--progress", action="store_true")
+    options = parser.parse_args()
+    {"btgm": btgm, "real": tables, "epoch": epoch}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
