@@ -12,18 +12,20 @@ from matplotlib.patches import Patch
 
 import ramify
 from ramify.datasets import load_docstrings
-from ramify.datasets.describe import describe_cluster
 from ramify.plot import dendrogram
+from ramify.taxonomy.names import node_keywords
+from ramify.taxonomy.terms import count_terms
 
 COLORS = {"numpy": "#4d77cf", "scipy": "#8a5fb0", "sklearn": "#f09837"}
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "sklearn": "scikit-learn"}
 
 corpus = load_docstrings()
 tree = ramify.fit(corpus.X, "hac", linkage="average", metric="cosine")
+keywords = node_keywords(tree, count_terms(corpus.described))
 
 
 def label(v: int) -> str:
-    return ", ".join(describe_cluster(corpus, tree.members(v)).terms) + f"  ({tree.size[v]})"
+    return ", ".join(keyword.term for keyword in keywords[v - tree.n_leaves][:3]) + f"  ({tree.size[v]})"
 
 
 def color(v: int) -> str:
