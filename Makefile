@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(wildcard core/*.hpp core/*.cpp)
+NATIVE := CMakeLists.txt $(wildcard core/*/*.hpp core/*/*.cpp)
 JOBS ?= 2
-SANITIZED := build/sanitized
+# One version for all tests of the PyTorch part; users may have any that the extra allows.
+TORCH := torch==2.13.0
 
-.PHONY: run test bench lint sanitize clean
+.PHONY: run test bench docs lint sanitize sanitize-address sanitize-thread clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -18,17 +19,46 @@ test: $(VENV)/.test
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: $(VENV)/.docs
+	$(BIN)/python docs/make_defaults.py
+	$(BIN)/python -m mkdocs build
+	@echo "open build/site/index.html"
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror core/*.hpp core/*.cpp
+	$(BIN)/clang-format --dry-run --Werror core/*/*.hpp core/*/*.cpp tests/core/*.cpp
 
-# The native core under AddressSanitizer and UBSan, with every test that calls it, in an environment of its own.
-# libstdc++ is loaded early too, or ASan misses the function that throws exceptions; leaks are Python's own at exit.
-sanitize: $(SANITIZED)/.installed
+# The native core under AddressSanitizer with UBSan, then under ThreadSanitizer: its unit tests, and every test that calls
+# it, each in an environment of its own. A sanitizer that this compiler or machine lacks is named and left out. libstdc++
+# is loaded early too, or ASan misses the function that throws exceptions; leaks are Python's own at exit.
+sanitize:
+	@mkdir -p build
+	@for kind in address thread; do \
+	  if printf 'int main() {}' | $(CXX) -x c++ -fsanitize=$$kind - -o build/probe-$$kind 2>/dev/null && build/probe-$$kind; \
+	  then echo "$$kind sanitizer"; $(MAKE) --no-print-directory sanitize-$$kind || exit 1; \
+	  else echo "$$kind sanitizer: not available with $(CXX) here, left out"; fi; done
+
+# All tests of the core's callers but those marked slow, which run the same code on more data; left out are pages in
+# Chromium and the benchmarks' runner, which start programs that are not built for a sanitizer, and the examples in
+# docstrings, which repeat the tests.
+SANITIZED_TESTS = -m pytest -q -n $(JOBS) --dist worksteal --timeout 1200 -p no:cacheprovider -m "not slow" tests \
+	  --ignore tests/explore/test_browser.py --ignore tests/benchmarks
+
+sanitize-address: build/sanitized-address/.installed
+	build/sanitize-address/core_tests
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	$(SANITIZED)/bin/python -m pytest -q -n $(JOBS) --dist worksteal --timeout 1200 -p no:cacheprovider \
-	  -m "not slow" --ignore tests/io --ignore tests/cli --ignore tests/benchmarks --ignore src tests
+	build/sanitized-address/bin/python $(SANITIZED_TESTS)
+
+# Forked children cannot start threads under ThreadSanitizer, and polars, which brings its own allocator, crashes at
+# import. Files and commands have no threads of their own, and PyTorch's are not built for it.
+sanitize-thread: build/sanitized-thread/.installed
+	build/sanitize-thread/core_tests
+	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	TSAN_OPTIONS=halt_on_error=1 \
+	build/sanitized-thread/bin/python $(SANITIZED_TESTS) --ignore tests/core/test_fork.py --ignore tests/test_points.py \
+	  --ignore tests/taxonomy/test_taxonomy.py --ignore tests/io --ignore tests/cli --ignore tests/embed \
+	  --ignore tests/hyperbolic/test_torch.py
 
 clean:
 	rm -rf $(VENV) build out .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -46,19 +76,29 @@ $(BIN)/python:
 # Python sources are used in place (editable); only a change of the native core or of the requirements installs again.
 # Each environment holds the smaller ones, so one build serves them all.
 $(VENV)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet -e '.[explore]'
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[test]'
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
+	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } 2>/dev/null || \
+	  echo "No Chromium here, and no way to install it: tests of the page in a browser are skipped."
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet -e '.[dev]'
 	@touch $(VENV)/.installed $(VENV)/.test $@
 
-$(SANITIZED)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
-	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install --quiet -C build-dir=build/sanitize \
-	  -C cmake.define.RAMIFY_SANITIZE=ON -e '.[test]'
+$(VENV)/.docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	@touch $@
+
+build/sanitized-%/.installed: $(BIN)/python pyproject.toml $(NATIVE) tests/core/core_tests.cpp
+	$(PYTHON) -m venv build/sanitized-$*
+	build/sanitized-$*/bin/python -m pip install --quiet $(TORCH)
+	build/sanitized-$*/bin/python -m pip install --quiet -C build-dir=build/sanitize-$* \
+	  -C cmake.define.RAMIFY_SANITIZE=$* -C cmake.define.RAMIFY_UNIT_TESTS=ON -e '.[test]'
 	@touch $@

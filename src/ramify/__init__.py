@@ -13,43 +13,47 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ramify.methods import METHODS
+
 __version__ = "0.1.0"
 
-#: Public name -> module it lives in; a name that maps to itself is a module.
+#: Public name -> module it lives in. Those of the methods come from their registry.
 _PUBLIC = {
-    "Affinity": "ramify.agglomerate",
-    "Birch": "ramify.agglomerate",
-    "BisectConquer": "ramify.divide",
-    "BisectingKMeans": "ramify.divide",
-    "HAC": "ramify.agglomerate",
+    "ClusterDag": "ramify.dag",
     "NeighborGraph": "ramify.neighbors",
+    "OHC": "ramify.overlap",
     "RamifyError": "ramify.errors",
     "RamifyWarning": "ramify.errors",
-    "RandomCut": "ramify.divide",
-    "RandomTree": "ramify.divide",
-    "ReciprocalNN": "ramify.agglomerate",
-    "RobustSingleLinkage": "ramify.agglomerate",
-    "SCC": "ramify.agglomerate",
-    "SatConquer": "ramify.divide",
-    "SpectralCut": "ramify.divide",
+    "Taxonomy": "ramify.taxonomy",
     "Tree": "ramify.tree",
     "fit": "ramify.auto",
     "refine": "ramify.objectives",
     "score": "ramify.objectives",
     "scoreboard": "ramify.objectives",
+    **{method.estimator: method.module for method in METHODS.values()},
 }
 _MODULES = {
     "agglomerate",
     "datasets",
     "divide",
+    "embed",
     "errors",
+    "explore",
     "flat",
+    "graph",
+    "hyperbolic",
     "io",
+    "link",
+    "methods",
     "metrics",
     "neighbors",
     "objectives",
+    "online",
+    "overlap",
     "plot",
+    "points",
     "similarity",
+    "taxonomy",
 }
 
 __all__ = ["__version__", *_PUBLIC, *_MODULES]
