@@ -117,13 +117,29 @@ def test_a_full_disk_changes_nothing(tmp_path, monkeypatch):
 
 
 def test_a_second_writer_is_refused(tmp_path):
-    online = Grinch().partial_fit(rows(5)).save(tmp_path)
-    with pytest.raises(FileError, match="written by another process"):
+    Grinch().partial_fit(rows(5)).save(tmp_path).close()
+    online = Grinch.open(tmp_path)
+    with pytest.raises(FileError, match="written by another object"):
         Grinch.open(tmp_path)
-    with pytest.raises(FileError, match="written by another process"):
+    with pytest.raises(FileError, match="written by another object"):
         Greedy().partial_fit(rows(3)).save(tmp_path)
     online.close()
     assert len(Grinch.open(tmp_path)) == 5
+
+
+def test_opening_takes_over_from_what_saved(tmp_path):
+    saved = Grinch().partial_fit(rows(5)).save(tmp_path)
+    saved.partial_fit(rows(2, 1))
+    opened = Grinch.open(tmp_path)
+    assert opened.tree_ == saved.tree_
+    for change in (lambda: saved.partial_fit(rows(2, 2)), lambda: saved.remove([0]), lambda: saved.save(tmp_path)):
+        with pytest.raises(FileError, match="opened again in this process"):
+            change()
+    assert len(saved) == 7  # nothing was changed
+    opened.partial_fit(rows(2, 3)).close()
+    saved.save(tmp_path / "other").partial_fit(rows(1, 4))
+    assert len(Grinch.open(tmp_path)) == 9
+    assert len(Grinch.open(tmp_path / "other")) == 8
 
 
 def test_what_cannot_be_kept_is_said(tmp_path):

@@ -179,7 +179,8 @@ class OnlineTree(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         folder : path
-            Made if it is not there. One process at a time can have it open.
+            Made if it is not there. One object at a time writes to it: whoever opens it next takes it over from this
+            one, if in this process, and is refused in another until :meth:`close`.
         sync : bool
             Whether each change is on the disk, not only in the system's hands, when its call returns: then it survives
             a power cut, too, at the price of some milliseconds a call.

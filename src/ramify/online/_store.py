@@ -1,7 +1,8 @@
 """A folder that holds an online tree: a snapshot, and a journal of what happened since.
 
 ``current.json`` names the snapshot and the journal that belong together, and is replaced as a whole; whatever else lies
-in the folder is left over from a moment when the power went, and is removed. One process at a time writes.
+in the folder is left over from a moment when the power went, and is removed. One object at a time writes: a folder that
+is open is refused to others. Opening what an object of this process has saved takes the folder over from it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -22,6 +24,7 @@ __all__ = ["Store"]
 
 _FORMAT = 1
 _GROWN = 64 << 20  # bytes of journal that a snapshot is worth, at least
+_saved: WeakValueDictionary[Path, Store] = WeakValueDictionary()  # folders that this process has by save, not by open
 
 
 class Store:
@@ -41,15 +44,21 @@ class Store:
             self.folder.mkdir(parents=True, exist_ok=True)
         if not self.folder.is_dir():
             raise FileError(f"{self.folder} is not a folder with an online tree; save(folder) makes one.")
+        here = self.folder.resolve()
+        if not create and (saver := _saved.pop(here, None)) is not None:
+            saver.hand_over()
         self._lock = open(self.folder / "lock", "a")  # noqa: SIM115
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise FileError(f"{self.folder} is being written by another process; close it there first.") from None
+            raise FileError(f"{self.folder} is being written by another object or process; close that first.") from None
+        if create:
+            _saved[here] = self
         self._journal: Journal | None = None
         self._snapshot_size = 0
         self._number = 0
+        self._lost = False
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -91,6 +100,7 @@ class Store:
 
     def write(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """A snapshot, and an empty journal after it. The old ones stay until the new ones are safe."""
+        self._check_held()
         if (self.folder / "current.json").is_file() and self._journal is None:
             self._number = int(self._current()["number"])
         number = self._number + 1
@@ -125,6 +135,7 @@ class Store:
         self._tidy(current)
 
     def append(self, payload: bytes) -> None:
+        self._check_held()
         assert self._journal is not None
         self._journal.append(payload)
 
@@ -138,6 +149,18 @@ class Store:
         if self._journal is not None:
             self._journal.close()
         self._lock.close()
+
+    def hand_over(self) -> None:
+        """Let another object of this process have the folder."""
+        self.close()
+        self._lost = True
+
+    def _check_held(self) -> None:
+        if self._lost:
+            raise FileError(
+                f"{self.folder} was opened again in this process, and that object writes to it; go on with that one, "
+                "or save this one to another folder."
+            )
 
     def __del__(self) -> None:
         # A tree that nobody holds any more lets go of its folder; everything is written already.
