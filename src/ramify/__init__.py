@@ -35,6 +35,7 @@ _PUBLIC = {
 _MODULES = {
     "agglomerate",
     "datasets",
+    "distributed",
     "divide",
     "embed",
     "errors",

@@ -13,9 +13,11 @@ from typing import Any
 #: Public name -> module it lives in.
 _PUBLIC = {
     "ShardedGraph": "ramify.distributed.graph_parts",
+    "ShardedVectors": "ramify.distributed.sources",
+    "open_vectors": "ramify.distributed.sources",
 }
 
-__all__ = ["ShardedGraph"]
+__all__ = ["ShardedGraph", "ShardedVectors", "open_vectors"]
 
 
 def __getattr__(name: str) -> Any:

@@ -40,21 +40,26 @@ class Table:
     max_rows: int
     batches: Any  # (columns) -> iterator of pyarrow.RecordBatch
     inferred: bool = False  # types were guessed from text, so a float column may look like integers
+    first_row: int = 0  # of the file, where only a part of it is read
 
 
 @contextmanager
-def open_table(path: PathLike, kind: str) -> Iterator[Table]:
-    """The table in a file of any of :data:`KINDS`."""
+def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = None) -> Iterator[Table]:
+    """The table in a file of any of :data:`KINDS`; of a Parquet file, the consecutive row groups asked for."""
     if kind == ".parquet":
         import pyarrow.parquet as pq
 
         # Without the buffer, a whole row group lies in memory beside what is made of it.
         with pq.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False) as parquet:
+            groups = None if row_groups is None else list(row_groups)
 
-            def row_groups(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-                return parquet.iter_batches(batch_size=8192, columns=list(columns))
+            def some(columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+                return parquet.iter_batches(batch_size=8192, row_groups=groups, columns=list(columns))
 
-            yield Table(parquet.schema_arrow, max(0, parquet.metadata.num_rows), row_groups)
+            rows = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
+            first = 0 if not groups else sum(rows[: groups[0]])
+            count = parquet.metadata.num_rows if groups is None else sum(rows[i] for i in groups)
+            yield Table(parquet.schema_arrow, max(0, count), some, first_row=first)
     elif kind in ARROW:
         import pyarrow as pa
 
@@ -76,9 +81,11 @@ def open_table(path: PathLike, kind: str) -> Iterator[Table]:
         yield Table(schema, max_rows, batches, inferred=True)
 
 
-def read_table_vectors(path: PathLike, kind: str, column: Columns) -> np.ndarray:
+def read_table_vectors(
+    path: PathLike, kind: str, column: Columns, *, row_groups: Sequence[int] | None = None
+) -> np.ndarray:
     """The vectors of a table: ``column`` names a column of lists or number columns; by default they are found."""
-    with open_table(path, kind) as table:
+    with open_table(path, kind, row_groups) as table:
         columns = _vector_columns(path, table, column)
         blocks = _blocks(path, table, columns)
         first = next(blocks, None)
@@ -105,6 +112,15 @@ def read_table_vectors(path: PathLike, kind: str, column: Columns) -> np.ndarray
     if done < table.max_rows and not table.inferred:
         raise FileError(f"{path} is damaged: it has {done} rows and announces {table.max_rows}.")
     return vectors[:done]
+
+
+def table_width(path: PathLike, kind: str, column: Columns) -> int:
+    """How long the vectors of a table are, by its first rows."""
+    with open_table(path, kind) as table:
+        first = next(_blocks(path, table, _vector_columns(path, table, column)), None)
+        if first is None:
+            raise FileError(f"{path} has no rows.")
+        return int(first.shape[1])
 
 
 def read_table_column(path: PathLike, kind: str, column: str | None, names: tuple[str, ...], what: str) -> Any:
@@ -198,7 +214,7 @@ def _is_vector(kind: pa.DataType) -> bool:
 
 
 def _blocks(path: PathLike, table: Table, columns: list[str]) -> Iterator[np.ndarray]:
-    row = 0
+    row = table.first_row
     for batch in table.batches(columns):
         if batch.num_rows == 0:
             continue

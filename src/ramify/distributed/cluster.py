@@ -1,0 +1,150 @@
+"""Workers to run tasks on, and what happens when one is lost.
+
+:func:`run` is the one way in which a stage runs: it starts the tasks, tells how many are done, and turns what Dask says
+about a failure into one line of what happened and the way out. Dask itself starts the tasks of a lost worker again.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ramify.errors import FileError, MissingExtra, RamifyError
+from ramify.progress import Progress
+from ramify.validate import available_memory
+
+__all__ = ["connected", "run", "task_memory"]
+
+
+def require_dask() -> None:
+    """Raise with the install line where Dask is missing."""
+    try:
+        import dask.array  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError:
+        raise MissingExtra("engine='dask'", "dask") from None
+
+
+@contextmanager
+def connected(client: Any = None, *, n_workers: int | None = None, memory_limit: Any = "auto") -> Iterator[Any]:
+    """A client: the given one, that of a scheduler's address, or that of new worker processes on this machine.
+
+    Workers started here have one thread each, listen on the loopback only, and end with the block.
+    """
+    require_dask()
+    from logging import CRITICAL
+
+    from distributed import Client, LocalCluster
+
+    if client is not None and not isinstance(client, str):
+        yield client
+        return
+    if client is not None:
+        with _said(client, "connecting"), Client(client, set_as_default=False) as own:
+            yield own
+        return
+    with (
+        LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit=memory_limit,
+            silence_logs=CRITICAL,  # errors of tasks come back and are raised here
+        ) as cluster,
+        Client(cluster, set_as_default=False) as own,
+    ):
+        yield own
+
+
+def run(client: Any, tasks: Sequence[Any], *, stage: str, report: Progress | None = None) -> list[Any]:
+    """The results of delayed tasks, in their order.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    tasks : sequence of Delayed
+    stage : str
+        What they do, for progress and errors.
+    """
+    from distributed import as_completed
+
+    with _said(_address(client), stage), (report or Progress()).stage(stage, total=len(tasks)) as advance:
+        futures = client.compute(list(tasks))
+        try:
+            for future in as_completed(futures, loop=client.loop):
+                if future.status == "error":
+                    raise future.exception()
+                if future.status != "finished":
+                    raise _cancelled(future)
+                advance()
+            return list(client.gather(futures))
+        except BaseException:
+            _stop(client, futures)
+            raise
+
+
+def task_memory(client: Any) -> float:
+    """Bytes that a task may count on: a worker's limit over its threads, the least of all workers."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    limits = [info["memory_limit"] / info["nthreads"] for info in workers if info.get("memory_limit")]
+    return float(min(limits, default=available_memory() / 2))
+
+
+# --- what went wrong --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _said(address: str, stage: str) -> Iterator[None]:
+    """Failures of the cluster as one line of what happened and the way out."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except RamifyError:
+        raise
+    except KilledWorker as error:
+        raise RamifyError(
+            f"{stage}: workers died again and again on the same task (last: {error.last_worker.address}), mostly for "
+            "want of memory. Give workers more memory, or cut the data into smaller shards."
+        ) from None
+    except (CancelledError, CommClosedError, TimeoutError, ConnectionError) as error:
+        raise RamifyError(
+            f"{stage}: the scheduler at {address} was lost or cannot be reached ({_first_line(error)}). Start it again "
+            "and make the same call; with checkpoint=FOLDER it goes on from what was finished."
+        ) from None
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        where = f" at {error.filename}" if error.filename else ""
+        raise FileError(
+            f"{stage}: a worker's disk is full{where}. Free some space, or choose another disk with checkpoint=FOLDER."
+        ) from None
+
+
+def _cancelled(future: Any) -> BaseException:
+    from concurrent.futures import CancelledError
+
+    return CancelledError(f"{future.key} was {future.status}")
+
+
+def _stop(client: Any, futures: Sequence[Any]) -> None:
+    """Leave nothing running behind an error; the cluster may be gone."""
+    from contextlib import suppress
+
+    with suppress(Exception):
+        client.cancel(futures)
+
+
+def _address(client: Any) -> str:
+    scheduler = client.scheduler
+    return scheduler.address if scheduler is not None else "unknown"
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
