@@ -167,7 +167,10 @@ def test_weights_that_cannot_be(weight, message):
     [
         (np.exp(-cdist(X, X)), "precomputed", "distance to itself is 0.*'precomputed-similarity'"),
         (-cdist(X, X), "precomputed", "distances are at least 0.*'precomputed-similarity'"),
-        (cdist(X, X), "precomputed-similarity", "as distances do.*metric='precomputed'"),
+        *(
+            (cdist(X, X, metric), "precomputed-similarity", "as distances do.*metric='precomputed'")
+            for metric in ("euclidean", "sqeuclidean", "cityblock", "cosine")
+        ),
         (sp.csr_array(np.exp(-cdist(X, X))), "precomputed", "on its diagonal.*'precomputed-similarity'"),
         (sp.csr_array(-cdist(X, X)), "precomputed", "distances are at least 0.*'precomputed-similarity'"),
         (X, "precomputed", "needs a square matrix"),

@@ -636,17 +636,20 @@ def _manhattan(A: Any, B: Any) -> np.ndarray:
 
 def _look_like_distances(X: np.ndarray) -> bool:
     """Whether a matrix can hardly be anything else: points that are 0 only from themselves, far ones and near ones."""
-    if len(X) < 8 or X.diagonal().any():
+    if len(X) < 8 or np.abs(X.diagonal()).max() > _SELF * X.max():
         return False
     some = np.linspace(0, len(X) - 1, min(len(X), 64)).astype(np.int64)
     D = X[np.ix_(some, some)].astype(np.float64)
+    np.fill_diagonal(D, 0.0)
+    # Squared distances, and cosine's, meet the inequality by their roots.
+    return bool((D >= 0).all()) and (_meet_triangles(D) or _meet_triangles(np.sqrt(D)))
+
+
+def _meet_triangles(D: np.ndarray) -> bool:
     other = D[~np.eye(len(D), dtype=bool)]
     near, far = other.min(), other.max()
-    return bool(
-        near > 0
-        and far > 2 * near
-        and all((D[i] <= D[i, k] + D[k]).all() for i in range(len(D)) for k in range(len(D)))
-    )
+    slack = 1e-6 * far  # rounding, where a point lies between two others
+    return bool(near > 0 and far > 2 * near and all((D[:, [k]] + D[k] + slack >= D).all() for k in range(len(D))))
 
 
 def _ends(X: Any) -> tuple[float, float]:
