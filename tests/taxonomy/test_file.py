@@ -11,6 +11,7 @@ from ramify.errors import FileError
 from ramify.taxonomy import Taxonomy
 
 META = "ramify-taxonomy.json"
+EDITS = "edits.json"
 
 
 def same(first: Taxonomy, second: Taxonomy) -> bool:
@@ -97,7 +98,7 @@ def forge(path, change):
         members = {name: archive.read(name) for name in archive.namelist()}
     meta = json.loads(members.pop(META))
     change(meta, members)
-    meta["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    meta["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items() if name != EDITS}
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(META, json.dumps(meta))
         for name, data in members.items():
@@ -120,10 +121,14 @@ def beside(node, dtype=np.uint8) -> dict[str, bytes]:
     return {f"also_{name}.npy": npy(array) for name, array in arrays.items()}
 
 
+def edits(*done) -> dict[str, bytes]:
+    return {EDITS: json.dumps({"edits": done, "undone": []}).encode()}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda meta, _: meta.update(version=99), "version 99 of the format; this ramify reads up to 1. Update"),
+        (lambda meta, _: meta.update(version=99), "version 99 of the format; this ramify reads up to 2. Update"),
         (lambda meta, _: meta.update(version="x"), "version 'x'"),
         (lambda meta, _: meta.update(format="other"), "does not describe a taxonomy"),
         (lambda meta, _: meta.pop("names"), "it lacks 'names'"),
@@ -133,9 +138,13 @@ def beside(node, dtype=np.uint8) -> dict[str, bytes]:
         (lambda meta, _: meta.update(levels=[[10**9, 0.5]]), "impossible number of clusters"),
         (lambda meta, _: meta.update(levels=["x"]), "is not a taxonomy"),
         (lambda meta, _: meta.update(n_items=3), "items for"),
-        (lambda meta, _: meta.update(edits=[{"kind": "format disk", "nodes": [1]}]), "an edit must be one of"),
-        (lambda meta, _: meta.update(edits=[{"kind": "rename", "nodes": ["x"]}]), "wrong type"),
-        (lambda meta, _: meta.update(edits=[{"kind": "move", "nodes": [5], "to": 10**9}]), "no such node"),
+        (lambda _, members: members.update(edits({"kind": "format disk", "nodes": [1]})), "an edit must be one of"),
+        (lambda _, members: members.update(edits({"kind": "rename", "nodes": ["x"]})), "wrong type"),
+        (lambda _, members: members.update(edits({"kind": "move", "nodes": [5], "to": 10**9})), "no such node"),
+        (lambda _, members: members.update({EDITS: b"[]"}), "edits.json does not hold edits"),
+        (lambda _, members: members.update({EDITS: b"{"}), "JSONDecodeError"),
+        (lambda meta, members: (members.pop(EDITS), meta.update(edits="x", undone=[])), "edits of its header is not a"),
+        (lambda _, members: members.pop(EDITS), "it lacks 'edits'"),
         (lambda _, members: members.update({"parent.npy": npy([5, 5, -1])}), "tree breaks rule|leaves"),
         (lambda _, members: members.update({"parent.npy": npy(np.array(["x"]))}), "dtype"),
         (lambda _, members: members.update({"central.npy": npy(np.full((3, 2), 10**6))}), "central"),
@@ -185,3 +194,120 @@ def test_names_from_a_file_cannot_act_on_a_terminal(taxonomy, tmp_path):
     taxonomy.save(path)
     forge(path, lambda meta, _: meta["names"].__setitem__(0, "\x1b]0;title\x07evil\x1b[2J"))
     assert "\x1b" not in Taxonomy.load(path).summary(depth=9)
+
+
+def test_a_file_of_version_1(taxonomy, tmp_path):
+    """Its header has the edits."""
+    path = tmp_path / "old.taxonomy"
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "mine")
+    taxonomy.save(path)
+
+    def older(meta, members):
+        meta.update(version=1, **json.loads(members.pop(EDITS)))
+
+    forge(path, older)
+    assert same(Taxonomy.load(path), taxonomy)
+
+
+# --- edits behind the rest --------------------------------------------------------------------------------------------
+
+
+def test_edits_are_put_behind_the_rest(taxonomy, tmp_path):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    before = path.read_bytes()
+    for name in ("mine", "yours", "ours"):
+        taxonomy.rename(taxonomy.levels[0].nodes[0], name)
+        taxonomy.save_edits(path)
+        assert path.read_bytes().startswith(before)  # nothing that was there has changed
+        assert same(Taxonomy.load(path), taxonomy)
+    loaded = Taxonomy.load(path)
+    loaded.undo()
+    loaded.save_edits(path)
+    assert path.read_bytes().startswith(before) and "yours" in Taxonomy.load(path).names.values()
+    with zipfile.ZipFile(path) as archive:  # other programs can read it, too
+        assert archive.testzip() is None and archive.namelist().count(EDITS) == 1
+    loaded.save(path)
+    assert len(path.read_bytes()) < len(before) + 1000  # writing it anew gives back what old edits took
+
+
+def test_a_crash_while_edits_are_written(taxonomy, tmp_path):
+    """Whatever part of the new bytes got to the disk, the file is read; the next edit makes it whole again."""
+    path = tmp_path / "a.taxonomy"
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "first")
+    taxonomy.save(path)
+    n_before = len(path.read_bytes())
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "second " * 12_000)  # more than the 64 kB that zip readers look back
+    taxonomy.save_edits(path)
+    whole = path.read_bytes()
+    assert "first" not in Taxonomy.load(path).names.values()
+    cuts = {*range(len(whole) - 25, len(whole)), *range(n_before + 1, len(whole), 3001)}
+    for cut in cuts:
+        path.write_bytes(whole[:cut])
+        assert "first" in Taxonomy.load(path).names.values(), cut
+    loaded = Taxonomy.load(path)
+    loaded.rename(loaded.levels[0].nodes[0], "third")
+    loaded.save_edits(path)
+    assert path.read_bytes()[:n_before] == whole[:n_before] and same(Taxonomy.load(path), loaded)
+
+
+def test_edits_never_get_into_another_taxonomy(taxonomy, tmp_path):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    other = Taxonomy.from_texts(["red apple", "green apple", "old engine", "new engine"] * 5)
+    other.save(path)  # somebody else, meanwhile
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "mine")
+    taxonomy.save_edits(path)
+    assert same(Taxonomy.load(path), taxonomy)
+    taxonomy.save_edits(tmp_path / "new.taxonomy")
+    assert same(Taxonomy.load(tmp_path / "new.taxonomy"), taxonomy)
+
+
+def test_names_given_anew_are_saved_with_edits(taxonomy, tmp_path):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    taxonomy.name(lambda views: [f"name {i}" for i, _ in enumerate(views)])
+    taxonomy.save_edits(path)
+    assert Taxonomy.load(path).names == taxonomy.names
+
+
+def test_a_file_does_not_grow_without_end(taxonomy, tmp_path):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    n_before = len(path.read_bytes())
+    for i in range(20):
+        taxonomy.rename(taxonomy.levels[0].nodes[0], f"{i} " * 40_000)
+        taxonomy.undo()
+        taxonomy.save_edits(path)
+        assert len(path.read_bytes()) < 2 * n_before + 2**21
+    assert same(Taxonomy.load(path), taxonomy)
+
+
+def test_a_full_disk_leaves_the_old_edits(taxonomy, tmp_path, monkeypatch):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    before = path.read_bytes()
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "mine")
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(FileError, match="free some space"):
+        taxonomy.save_edits(path)
+    assert path.read_bytes() == before
+
+
+def test_flipped_bytes_behind_the_rest_are_noticed(taxonomy, tmp_path):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    plain, n_before = Taxonomy.load(path), len(path.read_bytes())
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "mine")
+    taxonomy.save_edits(path)
+    data = path.read_bytes()
+    for at in np.random.default_rng(0).integers(n_before, len(data), 60):
+        damaged = bytearray(data)
+        damaged[at] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            loaded = Taxonomy.load(path)
+        except FileError as error:
+            assert "\n" not in str(error)
+        else:
+            assert same(loaded, taxonomy) or same(loaded, plain)

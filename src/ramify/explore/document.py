@@ -173,7 +173,7 @@ class Document:
                 raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
             self.view = self._look()
             if self.file is not None:
-                taxonomy.save(self.file)
+                taxonomy.save_edits(self.file)
         return {"edits": {"done": len(taxonomy.edits.done), "undone": len(taxonomy.edits.undone)}, "node": made}
 
     def _node(self, action: dict[str, Any], name: str) -> int:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from ramify.errors import FileError
 
-__all__ = ["atomic_path", "atomic_write", "check_writable"]
+__all__ = ["atomic_path", "atomic_write", "check_writable", "unwritable"]
 
 PathLike = str | os.PathLike[str]
 
@@ -40,7 +40,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     try:
         draft.touch(exist_ok=False)
     except OSError as error:
-        raise _unwritable(target, error) from None
+        raise unwritable(target, error) from None
     try:
         yield draft
         _publish(draft, target)
@@ -48,7 +48,7 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
         # An error of some other file that the block touched is not ours to explain.
         if error.filename not in (None, str(draft), str(target)):
             raise
-        raise _unwritable(target, error) from None
+        raise unwritable(target, error) from None
     finally:
         with suppress(FileNotFoundError):
             draft.unlink()
@@ -84,7 +84,7 @@ def check_writable(path: PathLike, *inputs: PathLike | None) -> None:
         with tempfile.TemporaryFile(dir=target.parent):
             pass
     except OSError as error:
-        raise _unwritable(target, error) from None
+        raise unwritable(target, error) from None
 
 
 def _resolve(path: PathLike) -> Path:
@@ -105,7 +105,8 @@ def _publish(draft: Path, target: Path) -> None:
     os.replace(draft, target)
 
 
-def _unwritable(target: Path, error: OSError) -> FileError:
+def unwritable(target: PathLike, error: OSError) -> FileError:
+    """The one line for a file that cannot be written, with the way out."""
     ways_out = {
         errno.EACCES: "choose a folder you may write to",
         errno.EPERM: "choose a folder you may write to",

@@ -6,6 +6,7 @@ from ramify.taxonomy.embed import TextEmbedder
 from ramify.taxonomy.levels import Level
 from ramify.taxonomy.namer import ClusterView
 from ramify.taxonomy.names import Keyword
-from ramify.taxonomy.taxonomy import Examples, Match, Taxonomy
+from ramify.taxonomy.reading import Examples, Match
+from ramify.taxonomy.taxonomy import Taxonomy
 
 __all__ = ["Also", "ClusterView", "Edit", "Edits", "Examples", "Keyword", "Level", "Match", "Taxonomy", "TextEmbedder"]

@@ -19,7 +19,7 @@ from ramify.tree import Tree
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ramify.taxonomy.taxonomy import Taxonomy
+    from ramify.taxonomy.reading import Readable
 
 __all__ = ["Also", "Beside", "after_edits", "also_column", "checked_beside", "find_beside", "group_also", "item_also"]
 
@@ -86,7 +86,7 @@ def checked_beside(start: np.ndarray, node: np.ndarray, share: np.ndarray, tree:
     return Beside(start.astype(np.int64), node.astype(np.int32), share)
 
 
-def after_edits(taxonomy: Taxonomy) -> Beside | None:
+def after_edits(taxonomy: Readable) -> Beside | None:
     """Entries with nodes of the edited tree. Parts of a merged group add up; what holds the item now is left out."""
     beside, tree, n = taxonomy._beside, taxonomy.tree, taxonomy.n_items
     if beside is None or tree is taxonomy._base:
@@ -106,7 +106,7 @@ def after_edits(taxonomy: Taxonomy) -> Beside | None:
     return Beside(start, node.astype(np.int32), total.astype(np.uint8))
 
 
-def item_also(taxonomy: Taxonomy, i: int, n: int) -> list[Also]:
+def item_also(taxonomy: Readable, i: int, n: int) -> list[Also]:
     """The lowest groups beside the path of item i, the largest share first."""
     beside, tree = taxonomy._beside_now, taxonomy.tree
     if beside is None:
@@ -116,7 +116,7 @@ def item_also(taxonomy: Taxonomy, i: int, n: int) -> list[Also]:
     return _named(taxonomy, node[lowest], share[lowest], n)
 
 
-def group_also(taxonomy: Taxonomy, v: int, n: int) -> list[Also]:
+def group_also(taxonomy: Readable, v: int, n: int) -> list[Also]:
     """Groups beside the path of group v, next to a group on it, by the share of v's items that are also there."""
     beside, tree = taxonomy._beside_now, taxonomy.tree
     if beside is None:
@@ -132,13 +132,13 @@ def group_also(taxonomy: Taxonomy, v: int, n: int) -> list[Also]:
     return _named(taxonomy, others, found[others] / len(rows), n)
 
 
-def _named(taxonomy: Taxonomy, node: np.ndarray, share: np.ndarray, n: int) -> list[Also]:
+def _named(taxonomy: Readable, node: np.ndarray, share: np.ndarray, n: int) -> list[Also]:
     best = np.lexsort((node, -share))[:n]
     names = taxonomy.names_of(node[best].tolist())
     return [Also(int(v), name, float(s)) for v, name, s in zip(node[best], names, share[best], strict=True)]
 
 
-def also_column(taxonomy: Taxonomy, level: Level, names: list[str]) -> pa.Array:
+def also_column(taxonomy: Readable, level: Level, names: list[str]) -> pa.Array:
     """Names of the other clusters of a level that each item is in, the largest share first; null for none.
 
     Parameters

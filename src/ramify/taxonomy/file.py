@@ -4,8 +4,11 @@ Members are stored uncompressed, so that no more memory is taken than the file h
 
 ``ramify-taxonomy.json``
     ``format`` ("ramify-taxonomy"), ``version``, ``ramify`` (the version that wrote it), ``n_items``, ``names``,
-    ``keywords``, ``levels``, ``edits`` and ``undone``, ``vectors`` (where they are), ``info``, and ``sha256``: the
-    checksum of every other member.
+    ``keywords``, ``levels``, ``vectors`` (where they are), ``info``, and ``sha256``: the checksum of every other member
+    but the next.
+``edits.json``
+    ``edits`` and ``undone``. It is the last member, and a new one can be put behind it without touching the rest; see
+    :mod:`ramify.taxonomy.append`. In version 1 of the format the header has them.
 ``items.arrow``
     The items, one column in Arrow's stream format.
 ``*.npy``
@@ -30,7 +33,7 @@ import struct
 import sys
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,16 +41,16 @@ import ramify
 from ramify.errors import FileError, InvalidInput
 from ramify.io.archive import plain
 from ramify.io.atomic import PathLike, atomic_write
+from ramify.taxonomy.append import EDIT_LISTS, EDITS, HEADER, Stamp, edits_bytes, read_edits, stamp_of, whole_end
 from ramify.validate import aligned
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMAT", "VERSION", "read_archive", "release", "write_archive"]
+__all__ = ["FORMAT", "VERSION", "Archive", "read_archive", "release", "write_archive"]
 
 FORMAT = "ramify-taxonomy"
-VERSION = 1
-_META = "ramify-taxonomy.json"
+VERSION = 2
 _META_LIMIT = 2**28
 _MAPPED = 2**22  # bytes from which on a member is mapped
 _HEADER = 30 + 20  # bytes before the content of a member: its header, and its sizes in 64 bits
@@ -57,8 +60,19 @@ _ITEMS = "items.arrow"
 _KINDS = "iuf"
 
 
-def write_archive(path: PathLike, meta: Mapping[str, Any], items: pa.Array, arrays: Mapping[str, np.ndarray]) -> None:
+class Archive(NamedTuple):
+    """What a file holds, and a stamp of its header: a file with another one holds another taxonomy."""
+
+    meta: dict[str, Any]
+    items: pa.Array
+    arrays: dict[str, np.ndarray]
+    stamp: Stamp
+
+
+def write_archive(path: PathLike, meta: Mapping[str, Any], items: pa.Array, arrays: Mapping[str, np.ndarray]) -> Stamp:
     """Write a taxonomy's header, items and arrays to ``path``, whole or not at all."""
+    edits = {name: meta[name] for name in EDIT_LISTS}
+    meta = {name: value for name, value in meta.items() if name not in edits}
     members: dict[str, Any] = {_ITEMS: _arrow_bytes(items)}
     members |= {f"{name}.npy": _npy_bytes(array) for name, array in arrays.items()}
     header = {
@@ -70,11 +84,12 @@ def write_archive(path: PathLike, meta: Mapping[str, Any], items: pa.Array, arra
     }
     with atomic_write(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         text = json.dumps(header, ensure_ascii=False, indent=1).encode("utf-8", "replace")
-        for name, data in {_META: text, **members}.items():
+        for name, data in {HEADER: text, **members, EDITS: edits_bytes(edits)}.items():
             member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
             member.extra = _padding(file.tell() + _HEADER + len(name))
             with archive.open(member, "w", force_zip64=True) as out:
                 out.write(data)
+        return stamp_of(archive)
 
 
 def _padding(start: int) -> bytes:
@@ -99,15 +114,18 @@ def _npy_bytes(array: np.ndarray) -> bytes:
     return out.getvalue()
 
 
-def read_archive(path: PathLike) -> tuple[dict[str, Any], pa.Array, dict[str, np.ndarray]]:
+def read_archive(path: PathLike) -> Archive:
     """Header, items and arrays of the file ``path``; anything else than a whole taxonomy is a FileError."""
     try:
         with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
+            n_bytes = whole_end(file)
+            if n_bytes is None:
                 raise FileError(not_a_taxonomy(path, "it is not a zip archive, or it is cut short"))
-            n_bytes = file.seek(0, io.SEEK_END)
-            file.seek(0)
-            with zipfile.ZipFile(file) as archive:
+            whole: IO[bytes] = file
+            if n_bytes < file.seek(0, io.SEEK_END):  # behind it are edits of which not all got there
+                file.seek(0)
+                whole = io.BytesIO(file.read(n_bytes))
+            with zipfile.ZipFile(whole) as archive:
                 return _read(archive, file, n_bytes, path)
     except FileError:
         raise
@@ -118,20 +136,18 @@ def read_archive(path: PathLike) -> tuple[dict[str, Any], pa.Array, dict[str, np
         raise FileError(not_a_taxonomy(path, f"{type(error).__name__}: {reason}")) from None
 
 
-def _read(
-    archive: zipfile.ZipFile, file: IO[bytes], n_bytes: int, path: PathLike
-) -> tuple[dict[str, Any], pa.Array, dict[str, np.ndarray]]:
+def _read(archive: zipfile.ZipFile, file: IO[bytes], n_bytes: int, path: PathLike) -> Archive:
     members = {member.filename: member for member in archive.infolist()}
-    if _META not in members:
-        raise FileError(not_a_taxonomy(path, f"it has no {_META}"))
+    if HEADER not in members:
+        raise FileError(not_a_taxonomy(path, f"it has no {HEADER}"))
     for member in members.values():
         if member.compress_type != zipfile.ZIP_STORED or member.file_size > n_bytes or member.flag_bits & 1:
             raise FileError(not_a_taxonomy(path, f"its member {member.filename!r} is compressed or cut short"))
-    if members[_META].file_size > _META_LIMIT:
-        raise FileError(not_a_taxonomy(path, f"{_META} is larger than {_META_LIMIT} bytes"))
-    meta = json.loads(archive.read(_META))
+    if members[HEADER].file_size > _META_LIMIT:
+        raise FileError(not_a_taxonomy(path, f"{HEADER} is larger than {_META_LIMIT} bytes"))
+    meta = json.loads(archive.read(HEADER))
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        raise FileError(not_a_taxonomy(path, f"{_META} does not describe a taxonomy"))
+        raise FileError(not_a_taxonomy(path, f"{HEADER} does not describe a taxonomy"))
     version = meta.get("version")
     if not isinstance(version, int) or not 1 <= version <= VERSION:
         raise FileError(
@@ -139,7 +155,7 @@ def _read(
             "Update ramify."
         )
     sums = meta.get("sha256")
-    if not isinstance(sums, dict) or set(sums) != set(members) - {_META} or _ITEMS not in sums:
+    if not isinstance(sums, dict) or set(sums) != set(members) - {HEADER, EDITS} or _ITEMS not in sums:
         raise FileError(not_a_taxonomy(path, "its members are not those of its header"))
     data = _members(archive, file, n_bytes, {name: members[name] for name in sums})
     for name, expected in sums.items():
@@ -148,7 +164,9 @@ def _read(
                 not_a_taxonomy(path, f"the checksum of {name} does not match: the file is damaged. Use a copy")
             )
     arrays = {name.removesuffix(".npy"): _array(name, data[name]) for name in sums if name.endswith(".npy")}
-    return meta, _items(data[_ITEMS]), arrays
+    if EDITS in members:
+        meta |= read_edits(archive)
+    return Archive(meta, _items(data[_ITEMS]), arrays, stamp_of(archive))
 
 
 def _members(

@@ -32,7 +32,7 @@ from ramify.taxonomy.wording import shorten
 if TYPE_CHECKING:
     from ramify.tree import Tree
 
-__all__ = ["ITEM_MARK", "Keyword", "choose_names", "distinct", "node_keywords", "node_sums"]
+__all__ = ["ITEM_MARK", "Keyword", "choose_names", "distinct", "node_keywords", "node_sums", "numbered_names"]
 
 #: Between the items that a group without telling terms is called by.
 ITEM_MARK = " · "
@@ -235,3 +235,15 @@ def _apart(name: str, taken: set[str], more_terms: list[str], items: Sequence[st
     while f"{name} ({number})" in taken:
         number += 1
     return f"{name} ({number})"
+
+
+def numbered_names(tree: Tree) -> list[str]:
+    """Names where nothing is known about the items: numbers that follow the tree."""
+    n = tree.n_leaves
+    names = [""] * (tree.n_nodes - n)
+    names[-1:] = ["all items"] if names else []
+    for p in range(tree.root, n - 1, -1):
+        inner = sorted((int(c) for c in tree.children(p) if c >= n), key=lambda child: (-int(tree.size[child]), child))
+        for i, child in enumerate(inner, 1):
+            names[child - n] = f"group {i}" if p == tree.root else f"{names[p - n]}.{i}"
+    return names

@@ -10,12 +10,12 @@ from ramify.taxonomy.wording import printable, shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ramify.taxonomy.taxonomy import Taxonomy
+    from ramify.taxonomy.reading import Readable
 
 __all__ = ["outline", "visible_children"]
 
 
-def visible_children(taxonomy: Taxonomy, v: int) -> list[int]:
+def visible_children(taxonomy: Readable, v: int) -> list[int]:
     """Groups below a node that are not hidden, the largest first."""
     tree = taxonomy.tree
     hidden = taxonomy.hidden
@@ -24,7 +24,7 @@ def visible_children(taxonomy: Taxonomy, v: int) -> list[int]:
 
 
 def outline(
-    taxonomy: Taxonomy, *, depth: int, max_children: int, n_examples: int, width: int | None, nodes: bool
+    taxonomy: Readable, *, depth: int, max_children: int, n_examples: int, width: int | None, nodes: bool
 ) -> Iterator[str]:
     """Lines of the outline, top down."""
     tree = taxonomy.tree

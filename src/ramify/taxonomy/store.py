@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ramify.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["from_parts", "parts_of"]
+__all__ = ["edit_lists", "from_parts", "parts_of"]
 
 T = TypeVar("T", bound="Taxonomy")
 #: From so many items on, the index of words is kept in the file, and the binary tree is made only when asked for.
@@ -65,14 +65,19 @@ def parts_of(taxonomy: Taxonomy) -> tuple[dict[str, Any], pa.Array, dict[str, np
         "names": taxonomy._names,
         "keywords": [[[k.term, k.contrast, k.share, list(k.words)] for k in found] for found in taxonomy._keywords],
         "levels": [list(entry) for entry in taxonomy._sizes],
-        "edits": [edit.to_dict() for edit in taxonomy.edits.done],
-        "undone": [edit.to_dict() for edit in taxonomy.edits.undone],
+        **edit_lists(taxonomy),
         "vectors": taxonomy.vectors_at,
         "info": taxonomy.info,
         "tree_info": taxonomy._base.info,
         "embedder": words,
     }
     return meta, taxonomy._items, arrays
+
+
+def edit_lists(taxonomy: Taxonomy) -> dict[str, Any]:
+    """The edits done and undone in plain values."""
+    edits = taxonomy.edits
+    return {"edits": [edit.to_dict() for edit in edits.done], "undone": [edit.to_dict() for edit in edits.undone]}
 
 
 def from_parts(cls: type[T], meta: dict[str, Any], items: pa.Array, arrays: dict[str, np.ndarray]) -> T:

@@ -17,7 +17,7 @@ from ramify.taxonomy.wording import printable, shorten
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ramify.taxonomy.taxonomy import Match, Taxonomy
+    from ramify.taxonomy.reading import Match, Readable
 
 __all__ = ["as_form", "chosen_levels", "find", "flat_dict", "level_columns", "nested_dict", "table"]
 
@@ -37,7 +37,7 @@ def as_form(columns: pa.Table, form: str) -> Any:
     return columns.to_pandas()
 
 
-def chosen_levels(taxonomy: Taxonomy, levels: Any) -> list[Level]:
+def chosen_levels(taxonomy: Readable, levels: Any) -> list[Level]:
     """The levels that a caller asked for, the coarse ones first."""
     if levels is None:
         return taxonomy.levels
@@ -49,7 +49,7 @@ def chosen_levels(taxonomy: Taxonomy, levels: Any) -> list[Level]:
     return sorted(found, key=lambda level: level.n_clusters)
 
 
-def table(taxonomy: Taxonomy, levels: Any = None) -> pa.Table:
+def table(taxonomy: Readable, levels: Any = None) -> pa.Table:
     """One row an item; see :meth:`ramify.Taxonomy.table`."""
     import pyarrow as pa
 
@@ -65,7 +65,7 @@ def table(taxonomy: Taxonomy, levels: Any = None) -> pa.Table:
 
 
 def level_columns(
-    taxonomy: Taxonomy, i: int, level: Level, groups: np.ndarray, nodes: np.ndarray, confidence: np.ndarray
+    taxonomy: Readable, i: int, level: Level, groups: np.ndarray, nodes: np.ndarray, confidence: np.ndarray
 ) -> dict[str, Any]:
     """Label, name and confidence at level ``i``, for items in the groups ``nodes``; -1 in ``groups`` is none."""
     import pyarrow as pa
@@ -83,11 +83,11 @@ def level_columns(
     }
 
 
-def _cluster_names(taxonomy: Taxonomy, level: Level) -> list[str]:
+def _cluster_names(taxonomy: Readable, level: Level) -> list[str]:
     return [_cluster_name(taxonomy, part) for part in level.parts()]
 
 
-def _cluster_name(taxonomy: Taxonomy, groups: list[int]) -> str:
+def _cluster_name(taxonomy: Readable, groups: list[int]) -> str:
     """The name of a group; for several in one cluster, the most telling words of all of them."""
     if len(groups) == 1:
         return taxonomy.names_of(groups)[0]
@@ -97,7 +97,7 @@ def _cluster_name(taxonomy: Taxonomy, groups: list[int]) -> str:
     return ", ".join(terms) or f"{taxonomy.names_of([largest])[0]} and {len(groups) - 1} more"
 
 
-def path_columns(taxonomy: Taxonomy, lowest: np.ndarray) -> dict[str, Any]:
+def path_columns(taxonomy: Readable, lowest: np.ndarray) -> dict[str, Any]:
     """The lowest group of each item, and the names down to it."""
     import pyarrow as pa
 
@@ -107,7 +107,7 @@ def path_columns(taxonomy: Taxonomy, lowest: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _named(taxonomy: Taxonomy, nodes: np.ndarray, text: Any) -> pa.Array:
+def _named(taxonomy: Readable, nodes: np.ndarray, text: Any) -> pa.Array:
     """A text a row, of the few different nodes."""
     import pyarrow as pa
 
@@ -116,7 +116,7 @@ def _named(taxonomy: Taxonomy, nodes: np.ndarray, text: Any) -> pa.Array:
     return texts.take(pa.array(which))
 
 
-def nested_dict(taxonomy: Taxonomy, items: bool) -> dict[str, Any]:
+def nested_dict(taxonomy: Readable, items: bool) -> dict[str, Any]:
     """Groups in groups, as d3 takes them; hidden ones are left out."""
     tree, names, hidden = taxonomy.tree, taxonomy.names, taxonomy.hidden
     n = tree.n_leaves
@@ -139,7 +139,7 @@ def nested_dict(taxonomy: Taxonomy, items: bool) -> dict[str, Any]:
     return root
 
 
-def flat_dict(taxonomy: Taxonomy, items: bool) -> dict[str, Any]:
+def flat_dict(taxonomy: Readable, items: bool) -> dict[str, Any]:
     """All groups in a list, each with its parent, keywords and examples."""
     tree, names = taxonomy.tree, taxonomy.names
     groups = [
@@ -165,12 +165,12 @@ def flat_dict(taxonomy: Taxonomy, items: bool) -> dict[str, Any]:
     return data
 
 
-def find(taxonomy: Taxonomy, text: str, limit: int) -> list[Match]:
+def find(taxonomy: Readable, text: str, limit: int) -> list[Match]:
     """Groups and items with ``text`` in them, whatever the case."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from ramify.taxonomy.taxonomy import Match
+    from ramify.taxonomy.reading import Match
 
     if not isinstance(text, str) or not text.strip():
         raise InvalidType("find takes the text to look for.")
@@ -192,6 +192,6 @@ def find(taxonomy: Taxonomy, text: str, limit: int) -> list[Match]:
     return found + [Match("item", i, shorten(taxonomy._item(i), 200), _path_names(taxonomy, i)) for i in rows]
 
 
-def _path_names(taxonomy: Taxonomy, v: int) -> tuple[str, ...]:
+def _path_names(taxonomy: Readable, v: int) -> tuple[str, ...]:
     path = taxonomy.path(v)
     return tuple(taxonomy.names_of([u for u in path if u != v]))
