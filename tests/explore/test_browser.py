@@ -226,7 +226,18 @@ def test_merge_move_collapse_hide_and_undo(page, document):
 
     enter(page)
     page.get_by_role("button", name="Hide", exact=True).click()
-    after("hide")
+    after("hide", undo=False)
+    page.locator("#unhide").click()  # shown again by hand
+    page.locator("dialog .rows button").click()
+    page.wait_for_selector("#unhide", state="hidden")
+    for _ in range(2):
+        page.wait_for_selector("#undo:not([disabled])")
+        count = len(kinds())
+        page.locator("#undo").click()
+        until(page, "document.querySelector('#card h2')")
+        while len(kinds()) == count:
+            page.wait_for_timeout(30)
+    page.wait_for_selector("#undo[disabled]", state="attached")
     enter(page)
     page.get_by_role("button", name="Collapse", exact=True).click()
     after("collapse")

@@ -171,12 +171,57 @@ def test_exports(client, texts):
     assert "things-part.nwk" in part.headers["content-disposition"]
     assert ramify.Tree.from_newick(part.text).n_leaves == inner["size"]
     assert edit(client, op="hide", node=inner["id"]).status_code == 200
-    left = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
-    assert left.n_leaves == len(texts) - inner["size"]
     assert edit(client, op="undo").status_code == 200
     nested = client.get("/api/export?what=json").json()
     assert nested["size"] == len(texts)
     assert client.get("/api/export?what=everything").status_code == 400
+
+
+def leaves_of(nested):
+    found, waiting = [], [nested]
+    while waiting:
+        record = waiting.pop()
+        waiting += record.get("children", [])
+        assert record["size"] == sum(child["size"] for child in record.get("children", [{"size": 1}]))
+        if "children" not in record:
+            found.append(record["name"])
+    return sorted(found)
+
+
+def found(client, word):
+    return {hit["node"] for hit in client.get(f"/api/search?q={word}").json()["results"]}
+
+
+def test_what_is_hidden_is_in_no_export_and_not_found(client, document):
+    """All exports have the same items."""
+    view = document.view
+    root = view.tree.root
+    inner = max((v for v in view.shown(root) if v >= view.tree.n_leaves), key=lambda v: view.tree.size[v])
+    beside = next(v for v in view.shown(root) if v != inner)
+    alone = int(view.tree.members(beside)[0])  # an item may be hidden, too
+    gone = {*view.tree.members(inner).tolist(), alone}
+    rest = [row for row in range(view.tree.n_leaves) if row not in gone]
+    word = view.text(int(view.tree.members(inner)[0])).split()[0]
+    assert gone & found(client, word)
+    key = int(view.keys[inner])
+    for node in (key, alone):
+        assert edit(client, op="hide", node=node).status_code == 200
+    for what in ("labels", "table"):
+        content = client.get(f"/api/export?what={what}&format=parquet&n=4").content
+        assert parquet.read_table(io.BytesIO(content))["row"].to_pylist() == rest
+    texts = sorted(document.view.text(row) for row in rest)
+    assert leaves_of(client.get("/api/export?what=json").json()) == texts
+    newick = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
+    assert sorted(" ".join(name.split()) for name in newick.info["names"]) == sorted(
+        " ".join(document.taxonomy.items[row].split()) for row in rest
+    )
+    assert not ({*gone, key} & found(client, word))
+    assert {record["id"] for record in client.get("/api/meta").json()["hidden"]} == {key, alone}
+    part = client.get(f"/api/export?what=json&node={key}").json()  # asked for by itself
+    assert part["size"] == len(gone) - 1
+    for node in (key, alone):
+        assert edit(client, op="hide", node=node).status_code == 200
+    assert client.get("/api/meta").json()["hidden"] == []
 
 
 def test_csv_cells_are_no_formulas():

@@ -86,6 +86,40 @@ def test_search_ranks_names_before_items():
     assert index.find("  ", 10) == ([], [], 0)
 
 
+def test_search_ranks_all_that_it_finds():
+    """Whole words, then beginnings, then short ones: also where the best of 20 000 come last."""
+    rng = np.random.default_rng(0)
+    words = np.array(["oak", "Oakum", "cork oak", "soak", "élan", "中文"])
+    texts = [" ".join(rng.choice(words, rng.integers(1, 6))) for _ in range(20_000)]
+    texts[-3:] = ["an oak", "oak", "oak x"]
+    items = Items(as_items(texts))
+    index = Texts(items, items.index(), {}, np.ones(1))
+    for query in ("oak", "oaku", "o", "éla", "中", "oak soak", "an"):
+        wanted = query.split()
+
+        def rank(row, wanted=wanted):
+            text = texts[row].lower()
+            whole = all(word in text.split() for word in wanted)
+            return not whole, not text.startswith(wanted[0]), len(text.encode()), row
+
+        _, rows, total = index.find(query, 30)
+        found = [
+            row
+            for row, text in enumerate(texts)
+            if all(any(w.startswith(q) if len(q) == 1 else q in w for w in text.lower().split()) for q in wanted)
+        ]
+        assert total == len(found)
+        assert rows == sorted(found, key=rank)[:30]
+    assert index.find("oak", 3)[1][0] == texts.index("oak")
+
+
+def test_search_puts_whole_words_of_names_first():
+    names = {7: "oakum rope", 8: "cork, oak", 9: "soaked"}
+    items = Items(as_items(["pine"]))
+    size = np.arange(10)
+    assert Texts(items, items.index(), names, size).find("oak", 10)[0] == [8, 7, 9]
+
+
 def test_more_like_this_is_the_nearest_by_cosine():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8)).astype(np.float32)

@@ -12,7 +12,7 @@ from ramify.errors import InvalidInput
 from ramify.explore.picture import picture_of
 from ramify.explore.shared import also_in
 from ramify.explore.text import Items
-from ramify.explore.view import View
+from ramify.explore.view import MOST_CHILDREN, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,6 +124,7 @@ class Document:
             **self.view.meta(),
             "compare": self.other is not None,
             "edits": {"done": len(edits.done), "undone": len(edits.undone)},
+            "hidden": [self.view.record(v) for v in sorted(self.view.hidden)][:MOST_CHILDREN],
             "saved": self.file is not None,
         }
 

@@ -1,4 +1,7 @@
-"""What the page can take away: labels, the table of all levels, the tree, a part of it."""
+"""What the page can take away: labels, the table of all levels, the tree, a part of it.
+
+All of them have the same items: those that are not hidden. A hidden cluster that is asked for by itself is given.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.explore.text import Items
@@ -32,7 +37,9 @@ def export(
     if what == "labels":
         return _table(document, _labels(document, cut), form, "labels")
     if what == "table":
-        return _table(document, document.taxonomy.table(form="arrow"), form, "levels")
+        table = document.taxonomy.table(form="arrow")
+        rows = _rows(document, document.view.tree.root)
+        return _table(document, table if len(rows) == len(table) else table.take(rows), form, "levels")
     if what in ("json", "newick"):
         view = document.view
         v = view.node(int(values["node"])) if values.get("node", "").isdigit() else view.tree.root
@@ -42,18 +49,26 @@ def export(
     raise InvalidInput("what must be labels, table, json or newick.")
 
 
+def _rows(document: Document, v: int) -> np.ndarray:
+    """Rows of the items to export, ascending."""
+    rows = np.sort(document.view.kept(v))
+    if not len(rows):
+        raise InvalidInput("All of it is hidden.")
+    return rows
+
+
 def _labels(document: Document, cut: dict[str, Any]) -> Any:
-    import numpy as np
     import pyarrow as pa
 
     view = document.view
     nodes = view.cut_nodes(**cut)
-    labels = view.labels(nodes)
+    rows = _rows(document, view.tree.root)
+    labels = view.labels(nodes)[rows]
     names = pa.array([view.name(int(v)) for v in nodes])
     return pa.table(
         {
-            "row": np.arange(len(labels)),
-            "item": pa.array([view.text(i) for i in range(len(labels))]),
+            "row": rows,
+            "item": pa.array([view.text(i) for i in rows.tolist()]),
             "label": labels,
             "name": names.take(pa.array(labels)),
         }
@@ -89,34 +104,29 @@ def _escaped(table: Any) -> Any:
 
 
 def _nested(document: Document, v: int) -> dict[str, Any]:
-    """A node and all below it as ``{name, size, children}``, without recursion."""
-    view = document.view
-    root: dict[str, Any] = {"name": view.name(v), "size": int(view.tree.size[v])}
+    """A node and all below it as ``{name, size, children}``, without recursion; sizes count what is there."""
+    view, tree = document.view, document.view.tree
+    size, _ = view.kept_size(v)
+    if not size[v]:
+        raise InvalidInput("All of it is hidden.")
+    root: dict[str, Any] = {"name": view.name(v), "size": int(size[v])}
     stack = [(v, root)]
     while stack:
         node, record = stack.pop()
-        if node < view.tree.n_leaves:
+        if node < tree.n_leaves:
             continue
         record["children"] = []
         for kid in view.shown(node):
-            child: dict[str, Any] = {"name": view.name(kid), "size": int(view.tree.size[kid])}
-            record["children"].append(child)
-            stack.append((kid, child))
+            if size[kid]:
+                child: dict[str, Any] = {"name": view.name(kid), "size": int(size[kid])}
+                record["children"].append(child)
+                stack.append((kid, child))
     return root
 
 
 def _newick(document: Document, v: int) -> str:
-    """A node and all below it that is not hidden, leaves by their items."""
-    import numpy as np
-
-    tree = document.view.tree
-    inside = np.zeros(tree.n_leaves, bool)
-    inside[tree.members(v)] = True
-    for u in document.view.hidden - {v, tree.root}:
-        inside[tree.members(u)] = False
-    rows = np.flatnonzero(inside)
-    if not len(rows):
-        raise InvalidInput("All of it is hidden.")
+    """A node and all below it, leaves by their items."""
+    tree, rows = document.view.tree, _rows(document, v)
     part = tree if len(rows) == tree.n_leaves else tree.prune(rows)
     return part.to_newick(Items(document.taxonomy.arrow_items).take(rows))
 

@@ -159,6 +159,22 @@ class View:
         kids = self._visible(v)
         return kids[np.argsort(self.tree.first[kids], kind="stable")].tolist()
 
+    def kept(self, v: int) -> np.ndarray:
+        """Rows of the items below ``v`` that are in no hidden node below it, in the order of the tree."""
+        first, last = self.tree.first, self.tree.last
+        keep = np.ones(last[v] - first[v], dtype=bool)
+        for u in self.hidden - {v}:
+            if first[v] <= first[u] and last[u] <= last[v]:
+                keep[first[u] - first[v] : last[u] - first[v]] = False
+        return self.tree.leaf_order[first[v] : last[v]][keep]
+
+    def kept_size(self, v: int) -> tuple[np.ndarray, np.ndarray]:
+        """How many of the items that are kept below ``v`` each node has, and which these are."""
+        kept = np.zeros(self.tree.n_leaves, dtype=bool)
+        kept[self.kept(v)] = True
+        count = np.concatenate([[0], np.cumsum(kept[self.tree.leaf_order])])
+        return count[self.tree.last] - count[self.tree.first], kept
+
     def _visible(self, v: int) -> np.ndarray:
         kids = self.tree.children(v)
         return kids[~np.isin(kids, list(self.hidden))] if self.hidden else kids
@@ -267,9 +283,13 @@ class View:
 
     @cached_property
     def texts(self) -> Texts:
-        """The items and the names, to search in."""
+        """The items and the names, to search in; what is hidden is not found."""
         items = Items(as_items([])) if self.items is None else self.items
-        return Texts(items, items.index() if self._words is None else self._words(), self.names, self.tree.size)
+        words = items.index() if self._words is None else self._words()
+        if not self.hidden:
+            return Texts(items, words, self.names, self.tree.size)
+        size, kept = self.kept_size(self.tree.root)
+        return Texts(items, words, {v: name for v, name in self.names.items() if size[v]}, self.tree.size, kept)
 
     def search(self, query: str, limit: int = 30) -> dict[str, Any]:
         """Clusters and items that have all the words, names first, short items before long ones."""

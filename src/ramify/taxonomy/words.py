@@ -17,7 +17,7 @@ from ramify.errors import InvalidInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["WordIndex", "index_words"]
+__all__ = ["WordIndex", "as_strings", "fold", "index_words"]
 
 _MOST_CHARACTERS = 2000  # of an item; a longer one is found by its beginning
 _MOST_WORDS = 8  # of a query
@@ -164,6 +164,13 @@ def index_words(items: Any) -> WordIndex:
 
 def fold(items: Any) -> pa.Array:
     """The beginnings of the items in lower case; a missing item is empty."""
+    import pyarrow.compute as pc
+
+    return pc.utf8_lower(pc.utf8_slice_codeunits(as_strings(items), 0, _MOST_CHARACTERS))
+
+
+def as_strings(items: Any) -> pa.Array:
+    """Items as an Arrow array of texts; a missing item is empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -172,7 +179,7 @@ def fold(items: Any) -> pa.Array:
     except (pa.ArrowException, TypeError):
         values = items.to_pylist() if isinstance(items, pa.Array) else items
         texts = pa.array([None if value is None else str(value) for value in values], pa.large_string())
-    return pc.utf8_lower(pc.utf8_slice_codeunits(pc.fill_null(texts, ""), 0, _MOST_CHARACTERS))
+    return pc.fill_null(texts, "")
 
 
 def _bytes_of(words: pa.Array) -> tuple[np.ndarray, np.ndarray]:

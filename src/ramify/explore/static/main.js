@@ -305,6 +305,13 @@ function showEdits() {
     byId(id).hidden = !source.canWrite || !(meta.edits?.done || meta.edits?.undone);
     byId(id).disabled = !count;
   }
+  byId("unhide").hidden = !source.canWrite || !meta.hidden?.length;
+  byId("unhide").textContent = `Hidden (${number(meta.hidden?.length ?? 0)})`;
+}
+
+function hiddenDialog() {
+  ask("Show again which cluster?", (close) => [make("ul", { class: "rows" }, ...meta.hidden.map((node) => make("li", {},
+    make("button", { type: "button", onclick: () => { close(); edit({ op: "hide", node: node.id }); } }, node.name, " ", make("small", {}, items(node.size))))))]);
 }
 
 function exportDialog() {
@@ -398,6 +405,7 @@ async function start() {
   byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
   byId("undo").addEventListener("click", () => edit({ op: "undo" }));
   byId("redo").addEventListener("click", () => edit({ op: "redo" }));
+  byId("unhide").addEventListener("click", hiddenDialog);
   byId("export").addEventListener("click", exportDialog);
   byId("help").addEventListener("click", helpDialog);
   byId("rows").addEventListener("click", () => { setRows(!scenes.icicle.byHeight); address(true); draw(); });
