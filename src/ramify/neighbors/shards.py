@@ -33,7 +33,7 @@ from ramify.validate import check_random_state
 
 __all__ = ["Plan", "shard_neighbors"]
 
-_SPARE = 4  # candidates above k, for those that float64 puts in another order
+SPARE = 4  # candidates above k, for those that float64 puts in another order
 _LEFT, _RIGHT = 512, 2048  # rows of a cell, and of its shard, in one block
 
 
@@ -95,12 +95,15 @@ def make_plan(
 ) -> Plan:
     """Cells, and the least number of probes that finds the share ``recall`` of a sample's true neighbours."""
     n = len(rows)
-    cells = find_cells(rows, _n_cells(n, k), rng, n_jobs=n_jobs, report=report)
-    # The sample's own search stays a small part of the whole.
-    size = int(np.clip(5e10 / (n * rows.width), min(n, 256), min(n, 1024)))
-    sample = np.sort(rng.choice(n, size=size, replace=False)).astype(np.int32)
+    cells = find_cells(rows, n_cells(n, k), rng, n_jobs=n_jobs, report=report)
+    sample = np.sort(rng.choice(n, size=sample_size(n, rows.width), replace=False)).astype(np.int32)
     truth = _true_neighbors(rows, sample, k, n_jobs=n_jobs, report=report)
-    rank = _ranks(rows, cells, sample, truth, n_jobs=n_jobs)
+    return probing_plan(cells, cell_ranks(rows, cells, sample, truth, n_jobs=n_jobs), recall)
+
+
+def probing_plan(cells: Cells, rank: np.ndarray, recall: float) -> Plan:
+    """The least number of probes that finds the share ``recall`` of true neighbours with these ranks."""
+    size = len(rank)
     for probes in range(1, len(cells) + 1):
         share = (rank < probes).mean(axis=1)
         error = float(share.std() / np.sqrt(size))
@@ -109,7 +112,12 @@ def make_plan(
     return Plan(cells, probes, float(share.mean()), error, size)
 
 
-def _n_cells(n: int, k: int) -> int:
+def sample_size(n: int, d: int) -> int:
+    """Rows whose true neighbours are looked for: enough to know the recall, and a small part of the whole work."""
+    return int(np.clip(5e10 / (n * d), min(n, 256), min(n, 1024)))
+
+
+def n_cells(n: int, k: int) -> int:
     """Few enough that finding a row's cells costs less than searching them, and cells larger than neighbourhoods."""
     return int(np.clip(3 * np.sqrt(n), 1, max(1, n // max(16, 4 * k))))
 
@@ -122,7 +130,7 @@ def _true_neighbors(rows: Rows, sample: np.ndarray, k: int, *, n_jobs: int | Non
     return truth
 
 
-def _ranks(rows: Rows, cells: Cells, sample: np.ndarray, truth: np.ndarray, *, n_jobs: int | None) -> np.ndarray:
+def cell_ranks(rows: Rows, cells: Cells, sample: np.ndarray, truth: np.ndarray, *, n_jobs: int | None) -> np.ndarray:
     """For each sampled row and true neighbour: how many centres are nearer to one than that of the other's cell.
 
     Of the two ways round the lower one counts: with more probes than that, the two find each other.
@@ -151,10 +159,32 @@ def _search(rows: Rows, plan: Plan, k: int, *, n_jobs: int | None, report: Progr
     n, cells = len(rows), plan.cells
     with report.stage("assign to cells", total=-(-n // 512)) as advance:
         probed = cells.nearest(rows.z, plan.probes, n_jobs=n_jobs, advance=advance)
-    member_start, members = _by_cell(probed[:, :1], len(cells))
-    shard_start, shards = _by_cell(probed[:, 1:], len(cells))
+    members, shards = by_cell(probed[:, :1], len(cells)), by_cell(probed[:, 1:], len(cells))
     del probed
-    keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
+    keys, _ = empty_heaps(n, min(k + SPARE, n - 1))
+    search_cells(rows, members, shards, keys, n_jobs=n_jobs, report=report)
+    return _fill_up(rows, keys, n_jobs=n_jobs, report=report)
+
+
+Lists = tuple[np.ndarray, np.ndarray]  # where each cell's rows begin, and the rows
+
+
+def search_cells(
+    rows: Rows,
+    member_lists: Lists,
+    shard_lists: Lists,
+    keys: np.ndarray,
+    *,
+    within: bool = True,
+    n_jobs: int | None,
+    report: Progress,
+) -> None:
+    """Offer candidates to the heaps of all rows: each cell's members meet the other rows of its shard.
+
+    And, with ``within``, one another.
+    """
+    (member_start, members), (shard_start, shards) = member_lists, shard_lists
+    locks = np.zeros(len(keys), dtype=np.uint8)
     buffers, gathered = Buffers(), Buffers()
 
     def compare(task: tuple[np.ndarray, np.ndarray, bool]) -> None:
@@ -166,16 +196,16 @@ def _search(rows: Rows, plan: Plan, k: int, *, n_jobs: int | None, report: Progr
         _core.offer(keys, locks, score, left, right, left, right, rows.bias[left], rows.bias[right], both, True)
 
     inside, around = [], []
-    for c in range(len(cells)):
+    for c in range(len(member_start) - 1):
         own = _split(members[member_start[c] : member_start[c + 1]], _LEFT)
         shard = _split(shards[shard_start[c] : shard_start[c + 1]], _RIGHT)
-        inside += [(own[i], own[j], i != j) for i in range(len(own)) for j in range(i, len(own))]
+        if within:
+            inside += [(own[i], own[j], i != j) for i in range(len(own)) for j in range(i, len(own))]
         around += [(left, right, True) for left in own for right in shard]
     with report.stage("neighbours", total=len(inside) + len(around)) as advance:
         # A row's own cell first: what comes later has something to beat.
         map_blocks(compare, inside, n_jobs=n_jobs, advance=advance)
         map_blocks(compare, around, n_jobs=n_jobs, advance=advance)
-    return _fill_up(rows, keys, n_jobs=n_jobs, report=report)
 
 
 def _split(ids: np.ndarray, size: int) -> list[np.ndarray]:
@@ -193,11 +223,12 @@ def _fill_up(rows: Rows, keys: np.ndarray, *, n_jobs: int | None, report: Progre
     return keys
 
 
-def _by_cell(cell: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that name each cell, ascending: where each cell's begin, and the rows."""
+def by_cell(cell: np.ndarray, count: int) -> Lists:
+    """The rows that name each cell, ascending; -1 names none."""
     from scipy.sparse import csr_array
 
-    n, width = cell.shape
-    indptr = np.arange(n + 1, dtype=np.int64) * width
-    named = csr_array((np.ones(cell.size, dtype=np.int8), cell.ravel(), indptr), shape=(n, count)).tocsc()
+    named = cell >= 0
+    indptr = np.concatenate([[0], np.cumsum(named.sum(axis=1))])
+    names = cell[named]
+    named = csr_array((np.ones(len(names), dtype=np.int8), names, indptr), shape=(len(cell), count)).tocsc()
     return named.indptr.astype(np.int64), named.indices.astype(np.int32)

@@ -1,0 +1,130 @@
+"""The folder in which tasks leave what later ones need: whole files, each with a receipt.
+
+A task writes its file beside its place and moves it there when it is complete, then leaves a receipt. A task that finds
+its receipt has nothing to do. So a worker that dies costs the task it was at, and a run that was cut off, by a lost
+scheduler or a full disk, goes on where it was when it is started again.
+
+What passes from each of some tasks to each of others is one file a sender, cut into a piece a receiver: the number of
+files grows with the number of parts and not with its square.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ramify.distributed.cluster import run
+from ramify.errors import FileError
+from ramify.io.atomic import atomic_write
+from ramify.progress import Progress
+
+__all__ = ["WorkDir", "read_piece", "work_dir", "write_pieces"]
+
+Receipt = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class WorkDir:
+    """A folder that all workers see under the same path."""
+
+    folder: str
+
+    def path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def stage(
+        self,
+        client: Any,
+        stage: str,
+        names: Sequence[str],
+        tasks: Callable[[str, int], tuple[Any, ...]],
+        report: Progress | None = None,
+    ) -> list[Receipt]:
+        """Run ``function(path, *args)`` for every name that has no receipt yet, and give the receipts of all.
+
+        ``tasks(name, i)`` is that function and its arguments, some of them delayed.
+        """
+        from dask import delayed
+
+        found = [self.receipt(name) for name in names]
+        waiting = [i for i, receipt in enumerate(found) if receipt is None]
+        work = [delayed(_write)(self, names[i], *tasks(names[i], i)) for i in waiting]
+        for i, receipt in zip(waiting, run(client, work, stage=stage, report=report), strict=True):
+            found[i] = receipt
+        return [receipt for receipt in found if receipt is not None]
+
+    def receipt(self, name: str) -> Receipt | None:
+        """What the task that wrote a file said about it; None where there is none yet."""
+        try:
+            with open(self.path(name + ".json"), encoding="utf-8") as file:
+                return dict(json.load(file))
+        except FileNotFoundError:
+            return None
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove files that no task needs any more, and keep their receipts."""
+        for name in names:
+            Path(self.path(name)).unlink(missing_ok=True)
+
+
+def _write(work: WorkDir, name: str, function: Callable[..., Receipt], *args: Any) -> Receipt:
+    receipt = function(work.path(name), *args)
+    with atomic_write(work.path(name + ".json"), "w") as file:
+        json.dump(receipt, file)
+    return receipt
+
+
+@contextmanager
+def work_dir(checkpoint: Any, key: str) -> Iterator[WorkDir]:
+    """The folder for a run: one of its own below ``checkpoint``, or a temporary one that goes with the run.
+
+    ``key`` stands for the input and everything else that the result depends on: another run never reads these files.
+    """
+    if checkpoint is None:
+        with tempfile.TemporaryDirectory(prefix="ramify-", ignore_cleanup_errors=True) as folder:
+            yield WorkDir(folder)
+        return
+    folder = os.path.join(os.path.abspath(checkpoint), key)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder} for checkpoints: {error.strerror or error}.") from None
+    yield WorkDir(folder)
+
+
+def forget(checkpoint: Any, key: str) -> None:
+    """Remove the checkpoint of a run."""
+    shutil.rmtree(os.path.join(os.path.abspath(checkpoint), key), ignore_errors=True)
+
+
+# --- files in pieces --------------------------------------------------------------------------------------------------
+
+
+def write_pieces(path: str, offsets: np.ndarray, blocks: Iterable[np.ndarray]) -> int:
+    """Records one after another, piece i from record ``offsets[i]`` to ``offsets[i + 1]``; gives the bytes written."""
+    with atomic_write(path) as file:
+        file.write(np.ascontiguousarray(offsets, dtype="<i8").tobytes())
+        for block in blocks:
+            file.write(np.ascontiguousarray(block).data)
+        return int(file.tell())
+
+
+def read_piece(path: str, piece: int, n_pieces: int, dtype: np.dtype) -> np.ndarray:
+    """The records of one piece; nothing else of the file is read."""
+    with open(path, "rb") as file:
+        file.seek(8 * piece)
+        start, stop = np.fromfile(file, dtype="<i8", count=2)
+        file.seek(8 * (n_pieces + 1) + int(start) * dtype.itemsize)
+        records = np.fromfile(file, dtype=dtype, count=int(stop - start))
+    if len(records) != stop - start:
+        raise FileError(f"{path} is cut short: piece {piece} has {len(records)} of {stop - start} records.")
+    return records
