@@ -36,6 +36,25 @@ public:
         core_ = make(linkage, graph, threads);
     }
 
+    // Goes on from the clusters that another run left; see ClusterState.
+    GraphContraction(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<double> value, In1<double> pairs,
+                     In1<bool> single, In1<double> size, In1<std::int32_t> nearest, In1<double> best, In1<bool> clean,
+                     In1<double> weakest, Linkage linkage, int threads)
+        : indptr_(indptr), indices_(indices), weight_(nb::cast(value)), mass_(nb::none()) {
+        const SimilarityGraph graph{static_cast<std::int64_t>(indptr.shape(0)) - 1,
+                                    indptr.data(),
+                                    indices.data(),
+                                    nullptr,
+                                    0.0,
+                                    1.0,
+                                    nullptr,
+                                    value.data()};
+        const auto given = [](const In1<double>& array) { return array.shape(0) > 0 ? array.data() : nullptr; };
+        const ClusterState state{size.data(),   best.data(),  nearest.data(), clean.data(),
+                                 single.data(), given(pairs), given(weakest)};
+        core_ = make(linkage, graph, threads, &state);
+    }
+
     std::int64_t round(double threshold, bool pairs, double epsilon) {
         std::int64_t merged = 0;
         {
@@ -61,16 +80,23 @@ public:
     }
 
 private:
-    static std::unique_ptr<Contraction> make(Linkage linkage, const SimilarityGraph& graph, int threads) {
+    template <typename Kind>
+    static std::unique_ptr<Contraction> make_of(const SimilarityGraph& graph, int threads, const ClusterState* state) {
+        if (state != nullptr) return std::make_unique<ContractionOf<Kind>>(graph, *state, threads);
+        return std::make_unique<ContractionOf<Kind>>(graph, threads);
+    }
+
+    static std::unique_ptr<Contraction> make(Linkage linkage, const SimilarityGraph& graph, int threads,
+                                             const ClusterState* state = nullptr) {
         switch (linkage) {
             case Linkage::average:
-                return std::make_unique<ContractionOf<AverageLinkage>>(graph, threads);
+                return make_of<AverageLinkage>(graph, threads, state);
             case Linkage::single:
-                return std::make_unique<ContractionOf<SingleLinkage>>(graph, threads);
+                return make_of<SingleLinkage>(graph, threads, state);
             case Linkage::weighted:
-                return std::make_unique<ContractionOf<WeightedLinkage>>(graph, threads);
+                return make_of<WeightedLinkage>(graph, threads, state);
             case Linkage::complete:
-                return std::make_unique<ContractionOf<CompleteLinkage>>(graph, threads);
+                return make_of<CompleteLinkage>(graph, threads, state);
             default:
                 throw std::invalid_argument("graphs have average, single, weighted and complete linkage");
         }
@@ -82,6 +108,36 @@ private:
     nb::object mass_;
     std::unique_ptr<Contraction> core_;
 };
+
+// The merges of one round from the pairs it selected: components of them or, with `matching`, pairs of clusters that
+// are still free; names are 0 to n - 1. Returns the place of each merge's candidate, and what it joined.
+nb::tuple unite_candidates(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity, std::int64_t n,
+                           bool matching) {
+    std::vector<std::int64_t> place;
+    std::vector<std::int32_t> low, high;
+    {
+        nb::gil_scoped_release release;
+        std::vector<std::pair<Candidate, std::int64_t>> order;
+        order.reserve(left.shape(0));
+        for (std::size_t i = 0; i < left.shape(0); ++i)
+            order.push_back({{similarity.data()[i], left.data()[i], right.data()[i]}, static_cast<std::int64_t>(i)});
+        std::sort(order.begin(), order.end());
+        UnionFind<> names(static_cast<std::size_t>(n));
+        std::vector<bool> taken(matching ? static_cast<std::size_t>(n) : 0, false);
+        for (const auto& [candidate, i] : order) {
+            const auto l = static_cast<std::size_t>(candidate.left), r = static_cast<std::size_t>(candidate.right);
+            if (matching && (taken[l] || taken[r])) continue;
+            if (matching) taken[l] = taken[r] = true;
+            const std::int32_t a = names.find(candidate.left), b = names.find(candidate.right);
+            if (a == b) continue;
+            names.unite_smaller(a, b);
+            place.push_back(i);
+            low.push_back(std::min(a, b));
+            high.push_back(std::max(a, b));
+        }
+    }
+    return nb::make_tuple(to_numpy(std::move(place)), to_numpy(std::move(low)), to_numpy(std::move(high)));
+}
 
 nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity,
                             In1<std::int32_t> round) {
@@ -131,6 +187,8 @@ void bind_linkage(nb::module_& m) {
 
 void bind_contract(nb::module_& m) {
     m.def("round_tree", &round_tree_arrays, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("round"));
+    m.def("unite_candidates", &unite_candidates, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("n"),
+          nb::arg("matching"));
     m.def("merge_nodes", &merge_node_ids, nb::arg("left"), nb::arg("right"), nb::arg("similarity"));
     m.def("single_linkage", &single_linkage<float>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
           nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
@@ -143,6 +201,11 @@ void bind_contract(nb::module_& m) {
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, double, double, nb::object, Linkage, int>(),
              nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"),
              nb::arg("mass").none(), nb::arg("linkage"), nb::arg("threads"))
+        .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<double>, In1<double>, In1<bool>, In1<double>,
+                      In1<std::int32_t>, In1<double>, In1<bool>, In1<double>, Linkage, int>(),
+             nb::arg("indptr"), nb::arg("indices"), nb::arg("value"), nb::arg("pairs"), nb::arg("single"),
+             nb::arg("size"), nb::arg("nearest"), nb::arg("best"), nb::arg("clean"), nb::arg("weakest"),
+             nb::arg("linkage"), nb::arg("threads"))
         .def("round", &GraphContraction::round, nb::arg("threshold"), nb::arg("pairs"), nb::arg("epsilon"))
         .def_prop_ro("n_clusters", &GraphContraction::n_clusters)
         .def("finish", &GraphContraction::finish, nb::arg("floor"));

@@ -40,6 +40,29 @@ struct Rule {
     double epsilon;    // with `pairs`: also pairs within a factor 1 + epsilon of the best either end has or had
 };
 
+// Two clusters that a rule selected.
+struct Candidate {
+    double similarity;
+    std::int32_t left, right;
+    // Strongest first; ties go to the smaller names.
+    bool operator<(const Candidate& other) const {
+        if (similarity != other.similarity) return similarity > other.similarity;
+        return left != other.left ? left < other.left : right < other.right;
+    }
+};
+
+// The clusters between two rounds, as another run left them: row c of the graph has the edges of cluster c, whose value
+// is the weight itself.
+struct ClusterState {
+    const double* size;
+    const double* best;
+    const std::int32_t* nearest;  // -1: none, or one that is gone
+    const bool* clean;            // the nearest has not changed since the last look
+    const bool* single;           // a point on its own, whose edges are never combined
+    const double* pairs;          // complete linkage: pairs of points that an edge stands for
+    const double* weakest;        // or null
+};
+
 class Contraction {
 public:
     virtual ~Contraction() = default;
@@ -85,6 +108,31 @@ public:
         merges_.reserve(n_);
     }
 
+    // Goes on from clusters that were merged elsewhere; the clock starts at 1.
+    ContractionOf(const SimilarityGraph& graph, const ClusterState& state, int threads)
+        : ContractionOf(graph, threads) {
+        clock_ = 1;
+        n_single_ = 0;
+        std::copy_n(state.size, n_, size_.begin());
+        std::copy_n(state.best, n_, best_.begin());
+        std::copy_n(state.nearest, n_, nearest_.begin());
+        if (state.weakest != nullptr) weakest_.assign(state.weakest, state.weakest + n_);
+        std::vector<Value> values;
+        for (std::size_t c = 0; c < n_; ++c) {
+            const std::int64_t first = graph.indptr[c], degree = graph.indptr[c + 1] - first;
+            if (state.clean[c]) seen_[c] = clock_;
+            if (state.single[c]) {
+                n_single_ += degree > 0;
+                continue;
+            }
+            changed_[c] = clock_;
+            values.clear();
+            for (std::int64_t e = first; e < first + degree; ++e)
+                values.push_back(Linkage::edge(graph.weight64[e], state.pairs != nullptr ? state.pairs[e] : 1.0));
+            lists_.write(0, c, graph.indices + first, values.data(), degree);
+        }
+    }
+
     std::int64_t round(const Rule& rule, Interrupt& interrupt) override {
         refresh(rule.threshold, interrupt);
         select(rule);
@@ -102,16 +150,6 @@ public:
     void join(double similarity) override { join_rest(merges_, alive_, size_, similarity, clock_ + 1); }
 
 private:
-    struct Candidate {
-        double similarity;
-        std::int32_t left, right;
-        // Strongest first; ties go to the smaller names.
-        bool operator<(const Candidate& other) const {
-            if (similarity != other.similarity) return similarity > other.similarity;
-            return left != other.left ? left < other.left : right < other.right;
-        }
-    };
-
     SimilarityGraph graph_;
     Team team_;
     std::size_t n_;

@@ -20,7 +20,7 @@ from ramify.neighbors.graph import NeighborGraph
 from ramify.points import Points
 from ramify.progress import Progress
 
-__all__ = ["FAR", "Links", "Scale", "as_links", "point_links"]
+__all__ = ["FAR", "Links", "Scale", "Spread", "as_links", "link_scale", "point_links"]
 
 
 #: The height of points of which no pair is known: a cut at any threshold leaves them apart.
@@ -109,59 +109,99 @@ class Links(Scale):
         return np.quantile(self.shift + self.scale * some, q) if len(some) else np.zeros(len(q))
 
 
+@dataclass(frozen=True)
+class Spread:
+    """What a scale needs to know of the values of a graph; those of its parts add up.
+
+    Attributes
+    ----------
+    count : int
+        Number of values.
+    low, high, nearest : float
+        The least and the largest finite value, and the least one above 0.
+    finite : bool
+        Whether all are.
+    """
+
+    count: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    nearest: float = np.inf
+    finite: bool = True
+
+    @classmethod
+    def of(cls, value: np.ndarray) -> Spread:
+        low, high = float(value.min(initial=np.inf)), float(value.max(initial=-np.inf))
+        finite = not len(value) or bool(np.isfinite([low, high]).all())
+        if not finite:
+            known = np.isfinite(value)
+            low = float(value.min(initial=np.inf, where=known))
+            high = float(value.max(initial=-np.inf, where=known))
+        return cls(len(value), low, high, float(value.min(initial=np.inf, where=value > 0)), finite)
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.count + other.count,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            min(self.nearest, other.nearest),
+            self.finite and other.finite,
+        )
+
+
+def link_scale(kind: str, to_height: HeightRule, spread: Spread) -> dict[str, Any]:
+    """The fields of :class:`Links` but for its edges, from the distances or the similarities of a graph.
+
+    Infinite distances, which :meth:`NeighborGraph.connect` without X puts between parts, count as the largest one.
+    """
+    if kind == "distance":
+        largest = max(spread.high, 0.0) if spread.count else FAR
+        # Above the largest, so that even the longest edge says more than no edge.
+        missing = max(largest * (1.0 + 2.0**-23), 2.0**-149)
+        return {
+            "kind": "distance",
+            "ceiling": missing,
+            "to_height": HeightRule(missing, -1.0),
+            "top": missing - min(spread.low, largest),
+            "floor": 0.0,
+            "nearest": min(spread.nearest, largest),
+            "info": {"missing_distance": missing},
+            "shift": missing,
+            "scale": -1.0,
+        }
+    if not spread.finite:
+        raise InvalidInput("graph has an infinite similarity; similarities must be finite.")
+    if spread.count and spread.high <= 0:
+        raise InvalidInput(
+            f"graph has no positive similarity (the largest is {spread.high:.4g}), so nothing can be merged on it. "
+            "Make it with NeighborGraph.from_scipy(matrix, kind='distance') if its entries are distances."
+        )
+    top = max(spread.high, 0.0)
+    # A metric without a largest value, such as dot, counts heights from the most similar pair.
+    heights = to_height.from_top(top if spread.count else FAR)
+    return {
+        "kind": "similarity",
+        "ceiling": top,
+        "to_height": heights,
+        "top": top,
+        "floor": 0.0,
+        "nearest": 0.0,
+    }
+
+
 def as_links(graph: NeighborGraph, n_jobs: int | None = -1) -> Links:
     """The links of a graph; one direction of an edge is enough."""
     graph = graph.symmetrize(n_jobs=n_jobs)
-    info = {"metric": graph.metric, "n_edges": graph.n_edges // 2}
-    if graph.kind == "distance":
-        value = graph.values("distance")
-        largest = value.max(initial=0.0)
-        if not np.isfinite(largest):  # what NeighborGraph.connect() without X puts between parts
-            finite = np.isfinite(value)
-            largest = value[finite].max(initial=0.0)
-            value = np.where(finite, value, largest)
-        if not len(value):
-            largest = FAR
-        # Above the largest, so that even the longest edge says more than no edge.
-        missing = max(float(largest) * (1.0 + 2.0**-23), 2.0**-149)
-        info["missing_distance"] = missing
-        return Links(
-            kind="distance",
-            ceiling=missing,
-            to_height=HeightRule(missing, -1.0),
-            top=missing - float(value.min(initial=largest)),
-            floor=0.0,
-            nearest=float(value.min(initial=largest, where=value > 0)),
-            info=info,
-            indptr=graph.indptr,
-            indices=graph.indices,
-            value=value,
-            shift=missing,
-            scale=-1.0,
-        )
-    value = graph.values("weight")
-    top = float(value.max(initial=-np.inf))
-    if len(value) and not (np.isfinite(top) and np.isfinite(value.min())):
-        raise InvalidInput("graph has an infinite similarity; similarities must be finite.")
-    if len(value) and top <= 0:
-        raise InvalidInput(
-            f"graph has no positive similarity (the largest is {top:.4g}), so nothing can be merged on it. "
-            "Make it with NeighborGraph.from_scipy(matrix, kind='distance') if its entries are distances."
-        )
-    top = max(top, 0.0)
-    return Links(
-        kind="similarity",
-        ceiling=top,
-        # A metric without a largest value, such as dot, counts heights from the most similar pair.
-        to_height=graph.to_height.from_top(top if len(value) else FAR),
-        top=top,
-        floor=0.0,
-        nearest=0.0,
-        info=info,
+    value = graph.values("distance" if graph.kind == "distance" else "weight")
+    spread = Spread.of(value)
+    links = Links(
+        **link_scale(graph.kind, graph.to_height, spread),
         indptr=graph.indptr,
         indices=graph.indices,
-        value=value,
+        value=value if spread.finite else np.where(np.isfinite(value), value, value.dtype.type(max(spread.high, 0.0))),
     )
+    links.info = {"metric": graph.metric, "n_edges": graph.n_edges // 2} | links.info
+    return links
 
 
 def point_links(

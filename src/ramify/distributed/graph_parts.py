@@ -73,7 +73,8 @@ class ShardedGraph:
         from dask import delayed
 
         graph = graph.symmetrize()
-        what: Literal["weight", "distance"] = "weight" if graph._distance is None else "distance"
+        own = graph.kind == "similarity" and graph._distance is None
+        what: Literal["weight", "distance"] = "weight" if own else "distance"
         value, offsets = graph.values(what), even_offsets(graph.n_points, n_parts)
         parts = []
         for low, high in pairwise(offsets):

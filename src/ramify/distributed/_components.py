@@ -1,0 +1,92 @@
+"""Components of clusters and their nearest ones, where they are too many for one worker.
+
+Every cluster points to one other, so a component is a cycle with trees that lead to it. Pointers double their length in
+each step: after k steps a cluster knows the smallest name among the 2ᵏ clusters from it on, and which one comes after
+those. The smallest name of the 2ᵏ after that stands for the component as soon as these go all round the cycle, and no
+earlier does it stay the same for two steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ramify.distributed._clusters import Merged, Rule, strongest, unite
+from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
+
+__all__ = ["unite_parts"]
+
+
+def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray) -> tuple[list[Any], Merged]:
+    """:func:`unite` over futures of the choices of each part: what each part tells the others, and all the merges."""
+    state = shuffle.map(_begin, chosen, rule=rule)
+    stable = 0
+    while stable < 2:
+        asked = shuffle.map(_ask, state, offsets=offsets)
+        taken = shuffle.exchange(_take, shuffle.exchange(_answer, asked), asked)
+        stable = 0 if any(shuffle.notes(taken)) else stable + 1
+        state = shuffle.map(_kept, taken)
+    sent = shuffle.map(_send, chosen, state, offsets=offsets)
+    whole = shuffle.exchange(_receive, sent)
+    told = shuffle.map(unite, whole, rule=rule, offsets=offsets, all_of_them=False)
+    merged = Merged.join(shuffle.notes(told))
+    if rule.pairs and not len(merged.left):
+        return _unite_strongest(shuffle, whole, rule, offsets)
+    return told, merged
+
+
+def _unite_strongest(
+    shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray
+) -> tuple[list[Any], Merged]:
+    """One pair for all parts; the part that has the choices of both its ends tells of it."""
+    found = shuffle.client.gather(shuffle.map(strongest, chosen, rule=rule))
+    best = sorted((-pair[2][0], pair[0][0], pair[1][0], j) for j, pair in enumerate(found) if len(pair[0]))[:1]
+    told = [
+        shuffle.client.submit(
+            unite, one, rule=rule, offsets=offsets, all_of_them=[j] == [at for *_, at in best], pure=False
+        )
+        for j, one in enumerate(chosen)
+    ]
+    return told, Merged.join(shuffle.notes(told))
+
+
+def _begin(chosen: Piece, *, rule: Rule) -> Piece:
+    """Name, next one, smallest name from here on, and the component as far as it is known."""
+    name, nearest, similarity = chosen[:3]
+    strong = (similarity > 0) & (similarity >= rule.threshold)
+    return name, np.where(strong, nearest, name), name, np.full(len(name), -1)
+
+
+def _ask(state: Piece, *, offsets: np.ndarray) -> Sent:
+    wanted = np.unique(state[1])
+    return Sent(state, split(offsets, wanted))
+
+
+def _answer(state: Piece, asked: list[Piece]) -> Sent:
+    name, pointer, low, _ = state
+    places = [np.searchsorted(name, wanted) for (wanted,) in asked]
+    return Sent(state, [(pointer[at], low[at]) for at in places])
+
+
+def _take(state: Piece, answers: list[Piece], asked: Sent) -> Sent:
+    name, pointer, low, component = state
+    wanted = np.concatenate([piece[0] for piece in asked.pieces])
+    at = np.searchsorted(wanted, pointer)
+    there, lowest = (np.concatenate(column)[at] for column in zip(*answers, strict=True))
+    return Sent((name, there, np.minimum(low, lowest), lowest), [], bool((lowest != component).any()))
+
+
+def _kept(sent: Sent) -> Any:
+    return sent.kept
+
+
+def _send(chosen: Piece, state: Piece, *, offsets: np.ndarray) -> Sent:
+    return Sent(None, split(offsets, state[3], *chosen))
+
+
+def _receive(_: None, pieces: list[Piece]) -> Piece:
+    whole = [np.concatenate(column) for column in list(zip(*pieces, strict=True))[1:]]
+    order = np.argsort(whole[0])
+    return tuple(column[order] for column in whole)

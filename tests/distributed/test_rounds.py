@@ -1,0 +1,224 @@
+"""The rounds on parts give the trees of the local engine, digit for digit."""
+
+import warnings
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_array, csr_array
+
+import ramify
+from ramify.errors import InvalidInput
+
+pytest.importorskip("distributed")
+
+from ramify.distributed import ShardedGraph
+from ramify.distributed import _clusters as steps
+from ramify.distributed._components import unite_parts
+from ramify.distributed._shuffle import Shuffle
+from ramify.distributed.rounds import rounds_tree
+
+
+class Done:
+    """A future whose task has run."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def result(self):
+        return self.value
+
+
+def values(args):
+    if isinstance(args, Done):
+        return args.value
+    return type(args)(map(values, args)) if type(args) in (list, tuple) else args
+
+
+class Here:
+    """A client that runs every task at once, here: hundreds of runs in seconds."""
+
+    def submit(self, task, *args, pure=True, **kwargs):
+        return Done(task(*values(args), **kwargs))
+
+    def gather(self, futures):
+        return values(futures)
+
+    def compute(self, part):
+        return Done(part.compute(scheduler="sync"))
+
+
+# --- 22 graphs --------------------------------------------------------------------------------------------------------
+
+
+def normal(n=150, d=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
+
+
+def blobs(n=150, seed=1):
+    rng = np.random.default_rng(seed)
+    return (normal(n, 3, seed) + 12 * rng.integers(0, 3, size=(n, 1))).astype(np.float32)
+
+
+def given(rows, columns, weights, n, kind="similarity", dtype=np.float32):
+    matrix = csr_array(coo_array((np.asarray(weights, dtype), (rows, columns)), shape=(n, n)))
+    return ramify.NeighborGraph.from_scipy(matrix, kind=kind)
+
+
+def integers(n=120, degree=6, high=4, seed=0, low=1):
+    rng = np.random.default_rng(seed)
+    rows, columns = np.repeat(np.arange(n), degree), rng.integers(0, n, n * degree)
+    matrix = csr_array(coo_array((np.ones(n * degree, np.float32), (rows, columns)), shape=(n, n)))
+    matrix.data = rng.integers(low, high, matrix.nnz).astype(np.float32)
+    return ramify.NeighborGraph.from_scipy(matrix)
+
+
+def grid(side=11):
+    i = np.arange(side * side)
+    right, down = i[i % side < side - 1], i[i < side * (side - 1)]
+    return given(np.r_[right, down], np.r_[right + 1, down + side], np.ones(2 * side * (side - 1)), side * side)
+
+
+def forest(n=90):
+    i = np.arange(n)
+    keep = i[i % 9 < 8]
+    return given(keep, keep + 1, 1 + keep % 3, n)
+
+
+def thirds(n=100, seed=3):
+    """Weights whose sums round."""
+    rng = np.random.default_rng(seed)
+    rows, columns = np.repeat(np.arange(n), 9), rng.integers(0, n, 9 * n)
+    return given(rows, columns, rng.integers(1, 5, 9 * n) / 3.0, n, dtype=np.float64)
+
+
+GRAPHS = {
+    "sqeuclidean": lambda: ramify.neighbors(normal(), 6),
+    "euclidean": lambda: ramify.neighbors(normal(seed=2), 5, metric="euclidean"),
+    "cosine": lambda: ramify.neighbors(normal(seed=3), 6, metric="cosine"),
+    "dot": lambda: ramify.neighbors(np.abs(normal(seed=4)), 6, metric="dot"),
+    "rbf": lambda: ramify.neighbors(normal(seed=5), 6, metric="rbf"),
+    "one neighbour": lambda: ramify.neighbors(normal(seed=6), 1),
+    "complete": lambda: ramify.neighbors(normal(40), 39),
+    "blobs apart": lambda: ramify.neighbors(blobs(), 5),
+    "blobs linked": lambda: ramify.neighbors(blobs(), 5).connect(),
+    "duplicates": lambda: ramify.neighbors(np.repeat(normal(40), 4, axis=0), 5),
+    "duplicates, cosine": lambda: ramify.neighbors(np.repeat(normal(30), 5, axis=0), 6, metric="cosine"),
+    "all equal": lambda: ramify.neighbors(np.ones((60, 2), np.float32), 5),
+    "lattice": lambda: ramify.neighbors(np.random.default_rng(0).integers(0, 4, (150, 3)).astype(np.float32), 6),
+    "integer weights": integers,
+    "two weights": lambda: integers(high=3, seed=7),
+    "weights below 0": lambda: integers(low=-3, high=4, seed=8),
+    "grid of ones": grid,
+    "paths": forest,
+    "thirds": thirds,
+    "no edges": lambda: given([], [], [], 7),
+    "two points": lambda: given([0], [1], [2.0], 2),
+    "one point": lambda: given([], [], [], 1),
+}
+METHODS = {
+    "affinity": ramify.Affinity,
+    "scc": ramify.SCC,
+    "reciprocal": ramify.ReciprocalNN,
+}
+
+
+@cache
+def graph_of(name):
+    return GRAPHS[name]()
+
+
+@cache
+def local_tree(name, method, **params):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ramify.errors.RamifyWarning)
+        return METHODS[method](**params).fit(graph_of(name)).tree_
+
+
+def assert_same(found, tree):
+    np.testing.assert_array_equal(found.parent, tree.parent)
+    np.testing.assert_array_equal(found.height, tree.height)
+    np.testing.assert_array_equal(found.level, tree.level)
+    for key in ("method", "linkage", "metric", "n_rounds", "n_parts", "n_edges"):
+        assert found.info[key] == tree.info[key]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_local_tree(name, method):
+    tree = local_tree(name, method)
+    for n_parts, finish_bytes in ((4, 0), (3, 4_000), (2, 1e9)):
+        parts = ShardedGraph.from_graph(graph_of(name), n_parts)
+        found = rounds_tree(parts, METHODS[method](), Here(), finish_bytes=finish_bytes)
+        assert_same(found, tree)
+        told = found.info["distributed"]
+        assert len(told["bytes_shuffled"]) == told["rounds"] <= found.info["n_rounds"]
+        assert (n_parts > 1) >= any(told["bytes_shuffled"])
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("scc", {"linkage": "complete"}),
+        ("scc", {"linkage": "single", "thresholds": "quantile"}),
+        ("scc", {"until_stable": True, "n_rounds": 6}),
+        ("scc", {"thresholds": "linear", "n_rounds": 3}),
+        ("affinity", {"linkage": "single"}),
+        ("reciprocal", {"epsilon": 0.3}),
+        ("reciprocal", {"linkage": "complete"}),
+    ],
+)
+@pytest.mark.parametrize("name", ["sqeuclidean", "cosine", "integer weights", "duplicates", "thirds"])
+def test_parameters(name, method, params):
+    tree = local_tree(name, method, **params)
+    for finish_bytes in (0, 5_000):
+        parts = ShardedGraph.from_graph(graph_of(name), 3)
+        assert_same(rounds_tree(parts, METHODS[method](**params), Here(), finish_bytes=finish_bytes), tree)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_on_a_cluster(client, method):
+    parts = ShardedGraph.from_graph(graph_of("cosine"), 2)
+    found = rounds_tree(parts, METHODS[method](), client, finish_bytes=9_000)
+    assert_same(found, local_tree("cosine", method))
+    assert found.info["distributed"]["rounds"] > 0
+    assert_same(rounds_tree(parts, METHODS[method](), client), local_tree("cosine", method))
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def choices(nearest, similarity):
+    n = len(nearest)
+    return np.arange(n), np.array(nearest), np.array(similarity, float), np.ones(n), np.full(n, np.inf)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_components_across_parts(pairs, seed):
+    """Any pointers, also long cycles, which nearest neighbours only have by rounding."""
+    rng = np.random.default_rng(seed)
+    n, offsets = 60, np.array([0, 10, 10, 45, 60])
+    nearest = (np.arange(n) + rng.integers(1, n if seed else 2, n)) % n  # seed 0: one cycle of all
+    chosen = choices(nearest, rng.integers(1, 5, n))
+    rule = steps.Rule(2.0, pairs, 0.0)
+    one = steps.unite(chosen, rule=rule, offsets=offsets)
+    parts = [tuple(column[a:b] for column in chosen) for a, b in pairwise(offsets)]
+    told, merged = unite_parts(Shuffle(Here(), 4), [Done(part) for part in parts], rule, offsets)
+    for what in ("left", "right", "similarity"):
+        np.testing.assert_array_equal(getattr(merged, what), getattr(one.note, what))
+    for j, whole in enumerate(one.pieces):
+        pieces = [np.concatenate(column) for column in zip(*(each.value.pieces[j] for each in told), strict=True)]
+        order = np.argsort(pieces[0])
+        for column, expected in zip(pieces, whole, strict=True):
+            np.testing.assert_array_equal(column[order], expected)
+
+
+def test_ward_and_weights_of_distances_are_said():
+    parts = ShardedGraph.from_graph(graph_of("sqeuclidean"), 2)
+    with pytest.raises(InvalidInput, match="linkage 'ward' needs vectors"):
+        rounds_tree(parts, ramify.SCC(linkage="ward"), Here(), finish_bytes=0)
+    wrong = ShardedGraph(parts.offsets, parts.parts, values="weight", metric="sqeuclidean", symmetric=True)
+    with pytest.raises(InvalidInput, match="must keep the distances"):
+        rounds_tree(wrong, ramify.SCC(), Here(), finish_bytes=0)
