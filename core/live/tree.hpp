@@ -172,6 +172,28 @@ public:
         release(v, p);
     }
 
+    // Siblings `a` and `b`, leaves or nodes with leaves only and the two children of their parent, become one node with
+    // leaves only. The larger one takes in the other, so that many such steps stay cheap. Returns that node.
+    Node fuse(Node a, Node b) {
+        const Node p = parent[a];
+        if (is_leaf(a) && is_leaf(b)) return p;
+        if (is_leaf(a) || (!is_leaf(b) && size[a] < size[b])) std::swap(a, b);
+        cut_off(b);
+        add(a, b, 1.0);
+        if (is_leaf(b)) {
+            Links::append(a, b);
+            return a;
+        }
+        while (left[b] != kNone) {
+            const Node c = left[b];
+            unhook(c);
+            Links::append(a, c);
+            log_.add(Kind::kMoved, c, b);
+        }
+        release(b, a);
+        return a;
+    }
+
     // All that lies above these nodes, which hold every leaf once, is made anew: `above` has the parents of a tree
     // whose leaves they are, root last.
     void replace_top(std::span<const Node> bottom, std::span<const std::int64_t> above) {

@@ -68,16 +68,17 @@ auto insert_given(Tree& tree, nb::callable function, bool rotate, bool graft, bo
 }
 
 // Every leaf goes beside the most similar of its row of `near`.
-auto insert_perch(Tree& tree, double scale, bool balance, In1<Node> leaf, In2<Node> near) {
+using Percher = online::Percher<online::AverageLinkage>;
+auto insert_perch(Percher& percher, In1<Node> leaf, In2<Node> near) {
     nb::gil_scoped_release release;
-    online::Percher<online::AverageLinkage> percher(tree, online::AverageLinkage{scale}, balance);
+    percher.maskings = percher.balancings = percher.collapses = 0;
     const std::size_t k = near.shape(1);
     for (std::size_t i = 0; i < leaf.size(); ++i) {
         const Node *row = near.data() + i * k, x = leaf.data()[i];
         const auto count = static_cast<std::size_t>(std::find(row, row + k, live::kNone) - row);
         percher.insert(x, percher.nearest(x, {row, count}));
     }
-    return std::make_tuple(percher.maskings, percher.balancings);
+    return std::make_tuple(percher.maskings, percher.balancings, percher.collapses);
 }
 
 // Every leaf goes beside the first of its row of `near`, and all above it is put together again.
@@ -89,13 +90,10 @@ void insert_recluster(Tree& tree, double scale, In1<Node> leaf, In2<Node> near) 
     }
 }
 
-template <typename Linkage>
-Array1<double> between_children(const Tree& tree, const Linkage& linkage, In1<Node> nodes) {
+template <typename F>
+Array1<double> of_nodes(In1<Node> nodes, F&& f) {
     std::vector<double> out(nodes.size());
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-        const Node v = nodes.data()[i];
-        out[i] = linkage(tree, tree.left[v], tree.right[v]);
-    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) out[i] = f(nodes.data()[i]);
     return to_numpy(std::move(out));
 }
 
@@ -235,7 +233,14 @@ void bind_levels(nb::module_& m) {
 void bind_online(nb::module_& m) {
     bind_graph_tree(m);
     bind_levels(m);
-    m.def("online_perch", &insert_perch);
+    nb::class_<Percher>(m, "OnlinePerch")
+        .def(
+            "__init__",
+            [](Percher* self, Tree& tree, double scale, bool balance, std::int64_t most) {
+                new (self) Percher(tree, online::AverageLinkage{scale}, balance, most);
+            },
+            nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("scale"), nb::arg("balance"), nb::arg("most"))
+        .def("insert", &insert_perch, nb::arg("leaf"), nb::arg("near"));
     m.def("online_recluster", &insert_recluster);
     using B = online::Buffer<online::AverageLinkage>;
     nb::class_<B>(m, "OnlineBuffer")
@@ -267,12 +272,15 @@ void bind_online(nb::module_& m) {
     m.def("online_remove_leaves", &remove_leaves);
     m.def("online_members", &members);
     m.def("online_heights_average", [](const Tree& tree, double scale, In1<Node> nodes) {
-        return between_children(tree, online::AverageLinkage{scale}, nodes);
+        const online::AverageLinkage linkage{scale};
+        return of_nodes(nodes, [&](Node v) { return linkage.among_children(tree, v); });
     });
-    m.def("online_heights_centroid",
-          [](const Tree& tree, In1<Node> nodes) { return between_children(tree, online::CentroidCosine{}, nodes); });
+    m.def("online_heights_centroid", [](const Tree& tree, In1<Node> nodes) {
+        return of_nodes(nodes, [&](Node v) { return online::CentroidCosine{}(tree, tree.left[v], tree.right[v]); });
+    });
     m.def("online_heights_given", [](const Tree& tree, nb::callable function, In1<Node> nodes) {
-        return between_children(tree, given(function), nodes);
+        const auto linkage = given(function);
+        return of_nodes(nodes, [&](Node v) { return linkage(tree, tree.left[v], tree.right[v]); });
     });
 }
 

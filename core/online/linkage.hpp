@@ -33,6 +33,21 @@ struct AverageLinkage {
         const double *x = tree.sums(a), *y = tree.sums(b);
         return scale * dot(x, y, k) / (tree.size[a] * tree.size[b]) + x[k] / tree.size[a] + y[k] / tree.size[b];
     }
+
+    // The mean over all pairs of different children of `v`: all pairs but those within a child.
+    double among_children(const live::Tree& tree, Node v) const {
+        const std::size_t k = tree.width() - 1;
+        if (tree.after[tree.left[v]] == tree.right[v]) return (*this)(tree, tree.left[v], tree.right[v]);
+        const double* all = tree.sums(v);
+        double products = dot(all, all, k), offsets = 0.0, pairs = tree.size[v] * tree.size[v];
+        for (Node c = tree.left[v]; c != kNone; c = tree.after[c]) {
+            const double* x = tree.sums(c);
+            products -= dot(x, x, k);
+            offsets += x[k] * (tree.size[v] - tree.size[c]);
+            pairs -= tree.size[c] * tree.size[c];
+        }
+        return (scale * products + 2.0 * offsets) / pairs;
+    }
 };
 
 // The cosine between the sums of two clusters.

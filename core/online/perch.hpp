@@ -1,13 +1,16 @@
 // Points that arrive one at a time, as in PERCH: beside their nearest neighbour; then a node that is surely closer to
 // its aunt than to its sibling changes the two (masking), and so does one where that makes the tree more balanced and
-// masks nobody (balance).
+// masks nobody (balance). Where only so many leaves may be kept apart, the two siblings nearest to each other become
+// one whenever there are more (collapse).
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <queue>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "live/tree.hpp"
@@ -15,21 +18,38 @@
 
 namespace ramify::online {
 
-// The tree is binary. `Linkage` of two leaves is their similarity.
+// The tree is binary but for collapsed nodes, whose children are leaves and which have a weight (`cross`) of 1; they
+// and the leaves elsewhere are the ends of the tree. `Linkage` of two leaves is their similarity.
 template <typename Linkage>
 class Percher {
 public:
-    Percher(live::Tree& tree, Linkage linkage, bool balance) : tree_(tree), linkage_(linkage), balance_(balance) {}
+    static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
 
-    std::int64_t maskings = 0, balancings = 0;
+    // `most`: ends that are kept apart.
+    Percher(live::Tree& tree, Linkage linkage, bool balance, std::int64_t most)
+        : tree_(tree), linkage_(linkage), balance_(balance), most_(most) {
+        if (most_ == kAll || tree_.root == kNone) return;
+        for (Node v = tree_.first_below(tree_.root);; v = tree_.next_up(v)) {
+            ends_ += is_end(v) && (v == tree_.root || !is_end(tree_.parent[v]));
+            offer(v);
+            if (v == tree_.root) break;
+        }
+    }
+
+    std::int64_t maskings = 0, balancings = 0, collapses = 0;
 
     // Puts leaf `x`, which hangs nowhere, beside `at`, or beside the root where that is none.
     void insert(Node x, Node at) {
-        if (tree_.root == x) return;
+        if (tree_.root == x) {
+            ends_ = 1;
+            return;
+        }
         if (at == kNone) at = tree_.root;
-        tree_.join(at, x);
+        if (tree_.parent[at] != kNone && is_end(tree_.parent[at])) at = tree_.parent[at];
+        offer(tree_.join(at, x));
         unmask(at);
         if (balance_) level(tree_.sibling(x));
+        for (++ends_; ends_ > most_;) collapse();
     }
 
     // The most similar of `near` to `x`.
@@ -52,7 +72,7 @@ private:
             if (p != tree_.root && is_masked(v)) {
                 rotate(v);
                 ++maskings;
-            } else if (!tree_.is_leaf(v)) {
+            } else if (!is_end(v)) {
                 return;
             }
             v = tree_.parent[v];
@@ -76,7 +96,34 @@ private:
 
     Node aunt(Node v) const { return tree_.sibling(tree_.parent[v]); }
     // The sibling and the aunt of `v` change places.
-    void rotate(Node v) { tree_.swap(tree_.sibling(v), aunt(v)); }
+    void rotate(Node v) {
+        tree_.swap(tree_.sibling(v), aunt(v));
+        offer(tree_.parent[v]);
+    }
+
+    bool is_end(Node v) const { return tree_.is_leaf(v) || tree_.cross[v] != 0.0; }
+    bool is_pair_of_ends(Node v) const {
+        return tree_.is_alive(v) && !is_end(v) && is_end(tree_.left[v]) && is_end(tree_.right[v]);
+    }
+    double inside(Node v) const { return linkage_(tree_, tree_.left[v], tree_.right[v]); }
+    // Notes a node that could be collapsed. What is noted may change before its turn comes, and is looked at again
+    // then.
+    void offer(Node v) {
+        if (most_ != kAll && is_pair_of_ends(v)) pairs_.emplace(inside(v), -v);
+    }
+    // The two sibling ends that are nearest to each other become one.
+    void collapse() {
+        const auto [f, negative] = pairs_.top();
+        pairs_.pop();
+        const Node v = -negative;
+        if (!is_pair_of_ends(v)) return;
+        if (inside(v) != f) return offer(v);
+        const Node one = tree_.fuse(tree_.left[v], tree_.right[v]);
+        tree_.cross[one] = 1.0;
+        --ends_;
+        ++collapses;
+        if (one != tree_.root) offer(tree_.parent[one]);
+    }
 
     // Whether all of the aunt is closer to `v` than anything of the sibling.
     bool is_masked(Node v) {
@@ -122,6 +169,8 @@ private:
     live::Tree& tree_;
     Linkage linkage_;
     bool balance_;
+    std::int64_t most_, ends_ = 0;
+    std::priority_queue<std::pair<double, Node>> pairs_;  // the nearest first, and of these that with the least id
     std::vector<Node> mine_, theirs_;
 };
 

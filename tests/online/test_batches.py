@@ -52,6 +52,50 @@ def test_rotations_for_balance_make_flatter_trees():
     assert flat.tree_.depth < deep.tree_.depth and flat.n_balancings_ > 0 and deep.n_balancings_ == 0
 
 
+def test_so_many_leaves_are_kept_apart():
+    X, y = make_strictly_separated(300, 10, n_features=4, random_state=0)
+    online = Perch(metric="sqeuclidean", max_leaves=40)
+    for part in np.array_split(np.arange(300), 11):
+        online.partial_fit(X[part])
+        assert whole(online) and ends(online) == min(40, part[-1] + 1)
+    assert online.n_collapses_ == 260
+    # Leaves that became one are near each other: the clusters are still there.
+    assert float(dendrogram_purity(online.tree_, y)) == 1.0
+    tree = online.tree_
+    wide = [v for v in range(300, tree.n_nodes) if len(tree.children(v)) > 2]
+    assert wide and all((tree.children(v) < 300).all() for v in wide)
+    for v in wide:  # the height of such a leaf is the mean over its pairs
+        rows = X[tree.children(v)].astype(float)
+        apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+        assert tree.height[v] == pytest.approx(apart.sum() / (len(rows) * (len(rows) - 1)), rel=1e-6)
+    # A leaf that lost its items makes room for others.
+    online.remove(range(150))
+    assert ends(online) <= 40
+    assert ends(online.partial_fit(X[:150])) == 40 and whole(online)
+
+
+def ends(online):
+    """Leaves that are kept apart: those that the tree has besides its collapsed nodes, and these."""
+    tree = online.tree_
+    marked = online._begin().tree.state()[8] != 0  # the weight of its own that a collapsed node has
+    closed = [v for v in range(tree.n_leaves, tree.n_nodes) if marked[online.node_ids_[v]]]
+    return tree.n_leaves - sum(len(tree.children(v)) for v in closed) + len(closed)
+
+
+def test_the_two_nearest_siblings_become_one():
+    X = np.array([[0.0], [1.0], [10.0], [10.1], [30.0], [32.0]])
+    online = Perch(metric="sqeuclidean", max_leaves=5).fit(X)
+    assert {2, 3} in [set(online.tree_.children(v).tolist()) for v in range(6, online.tree_.n_nodes)]
+    assert online.n_collapses_ == 1
+    online.partial_fit(np.array([[10.05]]))  # beside the one that holds two, and then in it
+    assert {2, 3, 6} in [set(online.tree_.children(v).tolist()) for v in range(7, online.tree_.n_nodes)]
+
+
+def test_equal_points_collapse():
+    online = Perch(max_leaves=10).fit(np.ones((3000, 1)))
+    assert ends(online) == 10 and online.tree_.n_leaves == 3000
+
+
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 60), k=st.integers(1, 8), rounds=st.integers(1, 30))
 @settings(max_examples=40)
 def test_one_batch_is_the_batch_method(seed, n, k, rounds):
@@ -128,36 +172,6 @@ def test_a_buffer_for_all_is_average_linkage():
     )
     small = MiniBatchHAC("sqeuclidean", buffer_size=2).fit(X)
     assert whole(small) and small.tree_.is_binary
-
-
-@pytest.mark.parametrize("method", [*METHODS, LiveTree])
-def test_thousands_of_changes_keep_every_invariant(method):
-    rng = np.random.default_rng(6)
-    online, known = method(), {}
-    for step in range(250):
-        kind = rng.random()
-        if not known or kind < 0.5:
-            new = rows(int(rng.integers(1, 12)), seed=step)
-            ids = [f"{step}-{i}" for i in range(len(new))]
-            online.partial_fit(new, ids=ids, sample_weight=rng.integers(1, 4, len(new)).astype(float))
-            known.update(zip(ids, new, strict=True))
-        else:
-            most = len(known) if step % 50 == 49 else 9
-            some = [str(i) for i in rng.permutation(list(known))[: int(rng.integers(1, most + 1))]]
-            if kind < 0.8:
-                online.remove(some)
-                for i in some:
-                    del known[i]
-            else:
-                new = rows(len(some), seed=step)
-                online.update(some, new)
-                known.update(zip(some, new, strict=True))
-        assert whole(online), online._begin().tree.broken_rule(1e-6)
-        assert online._begin().tree.n_leaves == len(known)
-        if known and step % 25 == 0:
-            assert online.tree_.n_leaves == len(known)  # checked by Tree
-            assert online.tree_.is_monotone
-    assert list(online.ids_) == list(known)
 
 
 @pytest.mark.parametrize("method", [*METHODS, LiveTree])

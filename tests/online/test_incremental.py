@@ -75,7 +75,7 @@ def separated_graph(seed):
 
 def test_grinch_finds_whatever_the_linkage_separates_and_rotate_does_not():
     rotate = []
-    for seed in range(60):
+    for seed in range(200):
         X, y, linkage = separated_graph(seed)
         online = Grinch(linkage=linkage, **EXACT).partial_fit(X)
         assert float(dendrogram_purity(online.tree_, y)) == 1.0, seed
@@ -177,49 +177,6 @@ def test_cells_find_almost_what_the_whole_search_finds():
     X = rows(3000, d=16, seed=5, clusters=40)
     y = Rotate(search="exact").fit(X).tree_.cut(n_clusters=40)
     assert float(dendrogram_purity(Rotate(search="cells").fit(X).tree_, y)) > 0.9
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_ten_thousand_changes_keep_every_invariant(method):
-    rng = np.random.default_rng(6)
-    online, known = method(), {}
-    for step in range(1500):
-        kind = rng.random()
-        if not known or kind < 0.5:
-            new = rows(int(rng.integers(1, 12)), seed=step)
-            ids = [f"{step}-{i}" for i in range(len(new))]
-            online.partial_fit(new, ids=ids, sample_weight=rng.integers(1, 4, len(new)).astype(float))
-            known.update(zip(ids, new, strict=True))
-        else:
-            some = [str(i) for i in rng.permutation(list(known))[: int(rng.integers(1, 9))]]
-            if kind < 0.8:
-                online.remove(some)
-                for i in some:
-                    del known[i]
-            else:
-                new = rows(len(some), seed=step)
-                online.update(some, new)
-                known.update(zip(some, new, strict=True))
-        assert healthy(online)
-        assert online._begin().tree.n_leaves == len(known)
-    assert list(online.ids_) == list(known)
-    tree = online._begin()
-    Z = np.array([known[i] / np.linalg.norm(known[i]) for i in online.ids_])
-    leaves = tree.items.leaves
-    assert np.allclose([tree.tree.sums(int(v))[:-1] for v in leaves], Z, atol=1e-6)
-    assert tree.tree.capacity < 4 * 1500 * 6
-
-
-def test_removing_half_is_about_as_good_as_a_fresh_build():
-    X, y = make_strictly_separated(600, 12, n_features=6, random_state=2)
-    X += np.random.default_rng(0).normal(scale=2.0, size=X.shape)
-    online = Grinch(metric="sqeuclidean").fit(X)
-    gone = np.random.default_rng(1).permutation(600)[:300]
-    kept = np.setdiff1d(np.arange(600), gone)
-    online.remove(gone)
-    assert online.ids_.tolist() == kept.tolist()
-    fresh = Grinch(metric="sqeuclidean").fit(X[kept])
-    assert float(dendrogram_purity(online.tree_, y[kept])) > float(dendrogram_purity(fresh.tree_, y[kept])) - 0.05
 
 
 def test_changes_tell_what_happened():

@@ -436,7 +436,7 @@ class OnlineTree(ClusterMixin, BaseEstimator):
         z, squared = state.rows.searched(features)
         with one_blas_thread():
             slots, near = state.search.add(z, squared, self._n_near)
-        leaves = _core.online_make_leaves(state.tree, features, weight)
+        leaves = _core.online_make_leaves(state.tree, features * weight[:, None], weight)
         state.items.add(ids, slots, leaves)
         self._keep(state, slots, X)
         found = np.where(near < 0, -1, state.items.leaf_of(near)).astype(np.int32)

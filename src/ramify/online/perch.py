@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ramify import _core
 from ramify.online._base import OnlineTree
 from ramify.online._state import State
+from ramify.validate import Check, integer, optional
 
 __all__ = ["Perch"]
 
@@ -25,11 +26,17 @@ class Perch(OnlineTree):
     more balanced and masks nobody. Of each node up to 16 points are looked at. Where every cluster's points are closer
     to each other than to all others, the clusters are nodes of the tree, in whatever order the points arrive.
 
+    With ``max_leaves`` the tree stops growing (the collapsed mode of [1]_): when it has that many leaves, with every
+    further point the two sibling leaves that are nearest to each other become one, which holds the items of both. In
+    :attr:`tree_` such a leaf is a node with all of its items as children.
+
     Parameters
     ----------
     metric : {"cosine", "dot", "sqeuclidean"}
     balance : bool
         Whether there are rotations for balance.
+    max_leaves : int, optional
+        Leaves that are kept apart.
     search : {"auto", "exact", "cells"}
         How neighbours are found; see :class:`Greedy`.
     n_clusters, distance_threshold : optional
@@ -41,8 +48,8 @@ class Perch(OnlineTree):
 
     Attributes
     ----------
-    n_maskings_, n_balancings_ : int
-        How often the tree was rotated so far, and why.
+    n_maskings_, n_balancings_, n_collapses_ : int
+        How often the tree was rotated so far, and why, and how often two leaves became one.
 
     Examples
     --------
@@ -58,12 +65,14 @@ class Perch(OnlineTree):
     """
 
     _method = "perch"
+    _checks: ClassVar[dict[str, Check]] = {**OnlineTree._checks, "max_leaves": optional(integer(low=2))}
 
     def __init__(
         self,
         metric: Any = "cosine",
         *,
         balance: bool = True,
+        max_leaves: int | None = None,
         search: str = "auto",
         n_clusters: int | None = None,
         distance_threshold: float | None = None,
@@ -72,6 +81,7 @@ class Perch(OnlineTree):
     ) -> None:
         self.metric = metric
         self.balance = balance
+        self.max_leaves = max_leaves
         self.search = search
         self.n_clusters = n_clusters
         self.distance_threshold = distance_threshold
@@ -79,12 +89,18 @@ class Perch(OnlineTree):
         self.n_jobs = n_jobs
 
     _n_near = 8  # float32 proposes, float64 decides
-    _counts: tuple[int, int] = (0, 0)
+    _counts: tuple[int, int, int] = (0, 0, 0)
 
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
-        counts = _core.online_perch(state.tree, state.rows.scale, bool(self.balance), leaves, near)
-        self.n_maskings_, self.n_balancings_ = np.add(counts, self._counts).tolist()
-        self._counts = (self.n_maskings_, self.n_balancings_)
+        if state.buffer is None:
+            most = np.iinfo(np.int64).max if self.max_leaves is None else self.max_leaves
+            state.buffer = _core.OnlinePerch(state.tree, state.rows.scale, bool(self.balance), most)
+        counts = np.add(state.buffer.insert(leaves, near), self._counts)
+        self.n_maskings_, self.n_balancings_, self.n_collapses_ = self._counts = tuple(counts.tolist())
+
+    def _remove(self, state: State, slots: np.ndarray) -> None:
+        super()._remove(state, slots)
+        state.buffer = None  # which leaves are nearest to their siblings is found anew
 
     def _distances(self, state: State, nodes: np.ndarray) -> np.ndarray:
         return state.rows.heights(_core.online_heights_average(state.tree, state.rows.scale, nodes))
