@@ -109,3 +109,4 @@ def _check_folder(online: Any, folder: Path) -> None:
         if len(online):
             assert again.tree_ == online.tree_
         again.close()
+    online.save(folder)  # so that the next check has the changes since to replay, not all of them

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -47,8 +48,19 @@ def row_blocks(n: int, size: int) -> list[slice]:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Within this block a matrix product uses one thread; parallelism comes from running blocks side by side."""
-    with _blas_libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
+    modules, outer = len(sys.modules), getattr(_within, "modules", None)
+    if modules == outer:  # setting the same limit again takes longer than a small product
         yield
+        return
+    with _blas_libraries(modules).limit(limits=1, user_api="blas"):
+        _within.modules = modules
+        try:
+            yield
+        finally:
+            _within.modules = outer
+
+
+_within = threading.local()
 
 
 @lru_cache(maxsize=1)
