@@ -110,6 +110,7 @@ def test_no_page_has_python_that_no_test_runs() -> None:
         "index",
         "tutorial",
         "gallery",
+        "scale",
     }
     assert {page.stem for page in PAGES if blocks(page, "python")} <= run
 
@@ -174,3 +175,15 @@ def test_commands_in_the_readme_exist() -> None:
 def test_pictures_are_small() -> None:
     for picture in [*(ROOT / "docs").glob("*.png"), *(ROOT / "docs" / "pictures").iterdir()]:
         assert os.path.getsize(picture) < 200_000
+
+
+def test_the_example_of_dask_runs(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    (code,) = blocks(ROOT / "docs" / "scale.md", "python")
+    (tmp_path / "example.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    n, recall = done.stdout.split()
+    assert n == "2000" and float(recall) > 0.9

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 import warnings
+from functools import partial
 from typing import Any
 
 from ramify.errors import InvalidInput, MissingExtra, RamifyWarning
@@ -14,7 +15,7 @@ from ramify.points import Points, as_points
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.similarity import METRICS, get_similarity
 from ramify.tree import Tree
-from ramify.validate import available_memory, check_float, optional
+from ramify.validate import available_memory, check_choice, check_float, optional
 
 __all__ = ["fit"]
 
@@ -31,6 +32,10 @@ def fit(
     refine: bool | str = False,
     sample_weight: Any = None,
     progress: ProgressLike = None,
+    engine: str = "local",
+    client: Any = None,
+    n_workers: int | None = None,
+    checkpoint: Any = None,
     **params: Any,
 ) -> Any:
     """The tree of the rows of ``X`` by the named method.
@@ -38,7 +43,7 @@ def fit(
     Parameters
     ----------
     X : array of shape (n, d), sparse rows, or what else the method takes
-        :mod:`ramify.points` has all forms.
+        :mod:`ramify.points` has all forms. With ``engine="dask"`` also a Dask array, or a folder of shards.
     method : str
         A name of :data:`ramify.methods.METHODS` (``ramify methods`` lists them), or ``"auto"``: ``"graph"``, the
         best tree we know for people to read; exact average linkage for up to 32 rows and for metrics without means,
@@ -53,6 +58,15 @@ def fit(
         for distances) by :func:`ramify.refine`, within what is left of ``budget_seconds``, if given.
     sample_weight : array of shape (n,), optional
     progress : bool or callable ``(stage, done, total)``, optional
+    engine : "local" or "dask"
+        Where to work: in this process, or in parts on the workers of Dask (``docs/scale.md``).
+    client : distributed.Client or str, optional
+        For ``engine="dask"``: the client, or the scheduler's address. New processes on this machine if not given.
+    n_workers : int, optional
+        How many of these; by default as suits the machine.
+    checkpoint : path, optional
+        For ``engine="dask"``: a folder that all workers see, for what is finished. The same call on the same data goes
+        on from there. Needed where workers on several machines share no temporary folder.
     **params
         Parameters of the method's estimator, such as ``metric``, ``linkage``, ``random_state``, ``n_jobs``.
         ``random_state`` and ``n_jobs`` are accepted by every method, also by those that have no use for them.
@@ -77,6 +91,10 @@ def fit(
         refine=refine,
         sample_weight=sample_weight,
         progress=progress,
+        engine=engine,
+        client=client,
+        n_workers=n_workers,
+        checkpoint=checkpoint,
         **params,
     )[0]
 
@@ -90,6 +108,10 @@ def fit_model(
     refine: bool | str = False,
     sample_weight: Any = None,
     progress: ProgressLike = None,
+    engine: str = "local",
+    client: Any = None,
+    n_workers: int | None = None,
+    checkpoint: Any = None,
     **params: Any,
 ) -> tuple[Any, Any]:
     """What :func:`fit` gives, and the estimator it came from; None where the tree is no longer its own."""
@@ -107,6 +129,13 @@ def fit_model(
         raise InvalidInput(
             f"objective={objective!r} refines its trees under that objective, got refine={refine!r}; drop one."
         )
+    if check_choice("engine", engine, ["local", "dask"]) == "dask":
+        if objective is not None or refine is not False or sample_weight is not None or budget_seconds is not None:
+            raise InvalidInput("engine='dask' takes no objective, refine, sample_weight or budget_seconds.")
+        options = {"client": client, "n_workers": n_workers, "checkpoint": checkpoint}
+        return _fit_dask(X, method, options, progress, params), None
+    if client is not None or n_workers is not None or checkpoint is not None:
+        raise InvalidInput("client, n_workers and checkpoint belong to engine='dask'.")
     with reporting(progress) as report:
         budget = _MOST_SECONDS if budget_seconds is None else budget_seconds
         if objective is not None:
@@ -126,8 +155,29 @@ def fit_model(
     return result, model
 
 
+def _fit_dask(
+    X: Any, method: str, options: dict[str, Any], progress: ProgressLike | Progress, params: dict[str, Any]
+) -> Tree:
+    from ramify.distributed.cluster import require_dask
+
+    require_dask()
+    from ramify.distributed.engine import fit_dask
+
+    column = params.pop("column", None)
+    with reporting(progress) as report:
+        made = partial(_estimator, params=params)
+        return fit_dask(X, method, **options, column=column, make=made, params=params, report=report)
+
+
 def _build(X: Any, method: Method, sample_weight: Any, report: Progress, params: dict[str, Any]) -> tuple[Any, Any]:
     """What one method makes of the data, and its estimator."""
+    model = _estimator(method, params)
+    weight = None if isinstance(X, Points) else sample_weight
+    return getattr(model.fit(X, sample_weight=weight, progress=report), f"{method.result}_"), model
+
+
+def _estimator(method: Method, params: dict[str, Any]) -> Any:
+    """The estimator of a method with these parameters."""
     try:
         estimator = method.load()
     except ImportError:
@@ -141,9 +191,7 @@ def _build(X: Any, method: Method, sample_weight: Any, report: Progress, params:
             raise InvalidInput(
                 f"method {method.name!r} has no parameter {name!r}. It takes: {', '.join(sorted(known))}."
             )
-    model = estimator(**own)
-    weight = None if isinstance(X, Points) else sample_weight
-    return getattr(model.fit(X, sample_weight=weight, progress=report), f"{method.result}_"), model
+    return estimator(**own)
 
 
 def _refine(

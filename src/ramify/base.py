@@ -51,9 +51,7 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         -------
         The estimator itself, with ``tree_`` and ``labels_``.
         """
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
-        self._check_cut()
+        self.check_params()
         self._check_names(X, reset=True)
         points = as_points(X, getattr(self, "metric", "sqeuclidean"), sample_weight, finite=self._finite)
         began = time.perf_counter()
@@ -64,6 +62,12 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         self.points_: Points = points
         self._labels = self._cut()
         return self
+
+    def check_params(self) -> None:
+        """Raise where a parameter cannot be used as it is."""
+        for name, check in self._checks.items():
+            check(name, getattr(self, name))
+        self._check_cut()
 
     def predict(self, X: Any, *, n_clusters: int | None = None, height: float | None = None) -> np.ndarray:
         """Cluster of each new row: that of the nearest row the model was fitted on.

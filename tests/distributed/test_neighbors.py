@@ -55,7 +55,7 @@ def test_groups_parts_and_workers_change_nothing(client, monkeypatch):
     assert many.info["groups"] == many.info["cells"] > plain.info["groups"]
     monkeypatch.setattr(module, "_SHARE", 1.0)
     monkeypatch.setattr(module, "_BLOCK", 100)
-    one = build(X, 5, client, parts=1)
+    one = build(X, 5, client, parts=7)
     assert one.info["groups"] == 1 and one.info["copies"] == 1.0
     for other in (many, one):
         assert np.array_equal(plain.indices, other.indices)

@@ -73,11 +73,19 @@ def fit(
     embed_out: Annotated[Path | None, typer.Option(help="Where the embedded vectors go: .npy")] = None,
     random_state: Annotated[int | None, typer.Option("--random-state", "--seed", help="For methods that draw.")] = None,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.")] = -1,
+    engine: Annotated[str, typer.Option(help="local, or dask: in parts, X may be a folder of shards.")] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler; by default workers start here.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="How many Dask workers start here.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A folder that all Dask workers see, to go on from after a failure.")
+    ] = None,
     branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Build the tree of the vectors in a file.
+    """Build the tree of the vectors in a file, or in a folder of shards with --engine dask.
 
     Example: [bold]ramify fit embeddings.npy --metric cosine --items names.txt --out names.tree[/bold]
     """
@@ -93,6 +101,9 @@ def fit(
         raise typer.BadParameter("give --n-clusters or --height, not both.")
     if embed is None and (embed_param or embed_out):
         raise typer.BadParameter("--embed-param and --embed-out belong to --embed, which names the embedding.")
+    parts = engine == "dask"
+    if parts and embed is not None:
+        raise typer.BadParameter("--embed works in one process; embed the vectors first, then use --engine dask.")
     if embed_out is not None and embed_out.suffix.lower() != ".npy":
         raise typer.BadParameter(f"--embed-out writes .npy files, got {embed_out}.")
     overlaps = method != "auto" and find_method(method).result == "dag"
@@ -107,14 +118,14 @@ def fit(
         raise typer.BadParameter(f"overlapping clusters are no tree: give --out a name that ends in .dag, got {out}.")
     targets = [target for target in (out, labels_out, embed_out) if target is not None]
     for target in targets:
-        check_writable(target, x, items)
+        check_writable(target, None if parts else x, items)
     if len({target.resolve() for target in targets}) < len(targets):
         raise typer.BadParameter("--out, --labels-out and --embed-out must not name the same file.")
 
     start = perf_counter()
-    vectors = read_vectors(x, column=columns(column))
-    n, d = vectors.shape
-    names = read_named_items(items, items_column, n, f"vectors in {x}")
+    vectors: Any = x if parts else read_vectors(x, column=columns(column))
+    shape = None if parts else vectors.shape
+    names = None if shape is None else read_named_items(items, items_column, shape[0], f"vectors in {x}")
     params = {"random_state": random_state, "n_jobs": n_jobs, **parse_params(param)}
     params |= {name: value for name, value in (("metric", metric), ("linkage", linkage)) if value is not None}
     read = perf_counter()
@@ -131,7 +142,14 @@ def fit(
             with atomic_write(embed_out) as file:
                 np.save(file, vectors, allow_pickle=False)
     options: dict[str, Any] = {"objective": objective, "budget_seconds": budget, "refine": goal, "progress": show}
+    options |= {"engine": engine, "client": scheduler, "n_workers": workers, "checkpoint": checkpoint}
+    if parts:
+        params["column"] = columns(column)
     tree, model = fit_model(vectors, method, **options, **params)
+    if shape is None:
+        shape = tree.n_leaves, tree.info["d"]
+        names = read_named_items(items, items_column, shape[0], f"vectors in {x}")
+    n, d = shape
     if embed is not None:
         tree.info["embedding"] = {"name": embed, **trained}
     built = perf_counter()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +16,7 @@ from ramify.errors import FileError, MissingExtra, RamifyError
 from ramify.progress import Progress
 from ramify.validate import available_memory
 
-__all__ = ["connected", "run", "task_memory"]
+__all__ = ["connected", "explained", "run", "task_memory"]
 
 
 def require_dask() -> None:
@@ -42,7 +43,7 @@ def connected(client: Any = None, *, n_workers: int | None = None, memory_limit:
         yield client
         return
     if client is not None:
-        with _said(client, "connecting"), Client(client, set_as_default=False) as own:
+        with explained(client, "connecting"), Client(client, set_as_default=False) as own:
             yield own
         return
     with (
@@ -71,14 +72,14 @@ def run(client: Any, tasks: Sequence[Any], *, stage: str, report: Progress | Non
     """
     from distributed import as_completed
 
-    with _said(_address(client), stage), (report or Progress()).stage(stage, total=len(tasks)) as advance:
+    with explained(client, stage), (report or Progress()).stage(stage, total=len(tasks)) as advance:
         futures = client.compute(list(tasks))
         try:
             for future in as_completed(futures, loop=client.loop):
                 if future.status == "error":
                     raise future.exception()
                 if future.status != "finished":
-                    raise _cancelled(future)
+                    raise CancelledError
                 advance()
             return list(client.gather(futures))
         except BaseException:
@@ -97,12 +98,10 @@ def task_memory(client: Any) -> float:
 
 
 @contextmanager
-def _said(address: str, stage: str) -> Iterator[None]:
-    """Failures of the cluster as one line of what happened and the way out."""
-    from concurrent.futures import CancelledError
-
+def explained(client: Any, stage: str) -> Iterator[None]:
+    """Failures of the cluster as one line of what happened and the way out; ``client`` may be an address."""
+    address = client if isinstance(client, str) else _address(client)
     from distributed import KilledWorker
-    from distributed.comm import CommClosedError
 
     try:
         yield
@@ -113,24 +112,20 @@ def _said(address: str, stage: str) -> Iterator[None]:
             f"{stage}: workers died again and again on the same task (last: {error.last_worker.address}), mostly for "
             "want of memory. Give workers more memory, or cut the data into smaller shards."
         ) from None
-    except (CancelledError, CommClosedError, TimeoutError, ConnectionError) as error:
-        raise RamifyError(
-            f"{stage}: the scheduler at {address} was lost or cannot be reached ({_first_line(error)}). Start it again "
-            "and make the same call; with checkpoint=FOLDER it goes on from what was finished."
-        ) from None
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+    except (CancelledError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            where = f" at {error.filename}" if error.filename else ""
+            raise FileError(
+                f"{stage}: a worker's disk is full{where}. Free some space, or choose another disk with "
+                "checkpoint=FOLDER."
+            ) from None
+        # Dask's own errors of a connection have no number.
+        if isinstance(error, OSError) and not isinstance(error, ConnectionError) and error.errno is not None:
             raise
-        where = f" at {error.filename}" if error.filename else ""
-        raise FileError(
-            f"{stage}: a worker's disk is full{where}. Free some space, or choose another disk with checkpoint=FOLDER."
+        raise RamifyError(
+            f"{stage}: the scheduler at {address} was lost or cannot be reached. Start it again and make the same "
+            "call; with checkpoint=FOLDER it goes on from what was finished."
         ) from None
-
-
-def _cancelled(future: Any) -> BaseException:
-    from concurrent.futures import CancelledError
-
-    return CancelledError(f"{future.key} was {future.status}")
 
 
 def _stop(client: Any, futures: Sequence[Any]) -> None:
@@ -144,7 +139,3 @@ def _stop(client: Any, futures: Sequence[Any]) -> None:
 def _address(client: Any) -> str:
     scheduler = client.scheduler
     return scheduler.address if scheduler is not None else "unknown"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")

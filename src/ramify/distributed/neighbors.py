@@ -12,8 +12,9 @@ to it, and two rows find each other when one of them probes the cell of the othe
    that distance is kept, which is little;
 4. *merge*, a task a part: what the groups found for each row, the k nearest of it.
 
-Which pairs meet depends on the cells and the probes alone, not on the groups, the parts or the order of tasks. How many
-cells to probe follows from the true neighbours of a sample of rows, and so does the recall that ``info`` states.
+Which pairs meet depends on the rows, the cells and the probes alone, not on groups, parts, workers or the order of
+tasks. How many cells to probe follows from the true neighbours of a sample of rows, and so does the recall that
+``info`` states.
 
 References
 ----------
@@ -130,7 +131,6 @@ class _Search:
 
         vectors, n, d = self.vectors, self.vectors.n, self.vectors.d
         count = n_cells(n, self.k)
-        shares = rng.multivariate_hypergeometric(np.diff(vectors.offsets), min(n, _SAMPLE * count), method="marginals")
         asked = np.sort(rng.choice(n, size=sample_size(n, d), replace=False))
         seed = int(rng.integers(2**32))
 
@@ -140,11 +140,9 @@ class _Search:
             # Each row of the sample and each of its true neighbours once, and where they are in that list.
             both, place = np.unique(np.concatenate([asked, truth.ravel()]), return_inverse=True)
             where = place[: len(asked)], place[len(asked) :].reshape(truth.shape)
-            some = [
-                delayed(_some)(part, share, seed + j)
-                for j, (part, share) in enumerate(zip(vectors.parts, shares.tolist(), strict=True))
-                if share
-            ]
+            share = min(1.0, _SAMPLE * count / n)
+            starts = zip(vectors.parts, vectors.offsets.tolist(), strict=False)
+            some = [delayed(_some)(part, start, share, seed) for part, start in starts]
             rows = delayed(np.concatenate)(some), vectors.take(both)
             shape = (n, d, self.k, task_memory(self.client), self._tasks())
             return _make_plan, *rows, delayed(where), self.similarity, count, shape, recall, seed
@@ -279,8 +277,12 @@ def _distinct(values: np.ndarray) -> np.ndarray:
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def _some(part: np.ndarray, count: int, seed: int) -> np.ndarray:
-    return part[np.sort(np.random.default_rng(seed).choice(len(part), size=count, replace=False))]
+def _some(part: np.ndarray, start: int, share: float, seed: int) -> np.ndarray:
+    """About this share of the rows, by a hash of their numbers: the same ones however the rows are cut into parts."""
+    x = np.arange(start, start + len(part), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return part[x <= np.uint64(share * (2**64 - 2**11))] if share < 1.0 else part
 
 
 def _make_plan(

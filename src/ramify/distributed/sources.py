@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify.distributed.cluster import require_dask, run
+from ramify.distributed.cluster import require_dask, run, task_memory
 from ramify.errors import FileError, InvalidInput
 from ramify.io.common import find_file, listing, reading
 from ramify.progress import Progress
@@ -134,6 +134,11 @@ def open_vectors(
         names, parts, held = _of_array(X, client, part_bytes)
     looks = run(client, [delayed(_look)(part) for part in parts], stage="check rows", report=report)
     return _checked(names, parts, looks, held)
+
+
+def part_bytes_for(client: Any) -> int:
+    """How large a part may be: work on it takes some ten times as much."""
+    return int(min(max(task_memory(client) / 40, 1 << 20), _PART_BYTES))
 
 
 # --- what each source is cut into -------------------------------------------------------------------------------------

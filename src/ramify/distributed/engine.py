@@ -1,0 +1,151 @@
+"""``ramify.fit(..., engine="dask")``: the door of the Dask engine."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from ramify.base import TreeEstimator, tell, told_value
+from ramify.distributed.cluster import connected, explained
+from ramify.distributed.graph_parts import ShardedGraph
+from ramify.distributed.neighbors import sharded_neighbors
+from ramify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
+from ramify.distributed.workdir import WorkDir, work_dir
+from ramify.errors import InvalidInput
+from ramify.methods import Method, find_method
+from ramify.neighbors.graph import NeighborGraph
+from ramify.progress import Progress
+from ramify.similarity import get_similarity
+from ramify.tree import Tree
+from ramify.validate import check_int
+
+__all__ = ["METHODS", "fit_dask"]
+
+#: Methods that have a distributed form: those that merge in rounds over a graph of neighbours.
+METHODS = ("affinity", "reciprocal", "scc")
+
+_AUTO = "scc"
+_RECALL = 0.95
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What :func:`ramify.base.tell` wants to know of the data."""
+
+    metric: str
+    n: int
+    d: int
+    form: str
+
+
+def fit_dask(
+    X: Any,
+    method: str,
+    *,
+    client: Any = None,
+    n_workers: int | None = None,
+    checkpoint: Any = None,
+    column: Any = None,
+    make: Any,
+    params: dict[str, Any],
+    report: Progress,
+) -> Tree:
+    """The tree of vectors in parts; :func:`ramify.fit` has the parameters.
+
+    ``make(method)`` is the estimator of a method with these parameters, which holds and checks them.
+    """
+    chosen = _AUTO if method == "auto" else method
+    entry = _distributed(chosen)
+    if n_workers is not None:
+        check_int("n_workers", n_workers, low=1)
+        if client is not None:
+            raise InvalidInput("n_workers is for workers that start here; the client given has its own. Drop one.")
+    model: TreeEstimator = make(entry)
+    model.check_params()
+    began = time.perf_counter()
+    with connected(client, n_workers=n_workers) as own, explained(own, f"method {chosen!r}"):
+        tree, size = _fit(X, entry, model, own, checkpoint, column, params, report)
+    tell(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
+    tree.info["engine"] = "dask"
+    if method == "auto":
+        tree.info["auto"] = f"{_AUTO}: of the methods that work in parts, the one for large data"
+    return tree
+
+
+def _distributed(method: str) -> Method:
+    entry = find_method(method)
+    if method not in METHODS:
+        raise InvalidInput(
+            f"method {method!r} has no distributed form; with engine='dask' use one of: {', '.join(METHODS)}. Or drop "
+            "engine= where the data fit on one machine."
+        )
+    return entry
+
+
+def _fit(
+    X: Any,
+    entry: Method,
+    model: Any,
+    client: Any,
+    checkpoint: Any,
+    column: Any,
+    params: dict[str, Any],
+    report: Progress,
+) -> tuple[Tree, _Size]:
+    from ramify.distributed.rounds import rounds_tree
+
+    if isinstance(X, NeighborGraph):
+        X = ShardedGraph.from_graph(X, max(1, len(client.nthreads())))
+    if isinstance(X, ShardedGraph):
+        return rounds_tree(X, model, client, report), _Size(str(X.metric), X.n, 0, "graph")
+    if model.n_neighbors is None:
+        raise InvalidInput("engine='dask' works on a graph of neighbours; give n_neighbors a number.")
+    similarity = get_similarity(model.metric)
+    vectors = open_vectors(X, client=client, column=column, part_bytes=part_bytes_for(client), report=report)
+    size = _Size(str(similarity), vectors.n, vectors.d, "shards")
+    seed = params.get("random_state") or 0
+    with work_dir(checkpoint, _key(vectors, similarity, model.n_neighbors, seed)) as work:
+        _check_seen(work, client)
+        name = work.path(f"{entry.name}-{_hash(_told(model))}.tree")
+        if os.path.exists(name):
+            return Tree.load(name), size
+        graph = sharded_neighbors(
+            vectors,
+            model.n_neighbors,
+            similarity,
+            client=client,
+            work=work,
+            recall=_RECALL,
+            random_state=seed,
+            report=report,
+        )
+        tree = rounds_tree(graph, model, client, report)
+        if checkpoint is not None:
+            tree.save(name)
+    return tree, size
+
+
+def _key(vectors: ShardedVectors, *what: Any) -> str:
+    """A name for what the graph depends on."""
+    return f"{vectors.n}x{vectors.d}-{vectors.fingerprint:08x}-{_hash([str(value) for value in what])}"
+
+
+def _told(model: Any) -> dict[str, Any]:
+    return {name: told_value(value) for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
+
+
+def _hash(value: Any) -> str:
+    return f"{zlib.crc32(repr(value).encode()):08x}"
+
+
+def _check_seen(work: WorkDir, client: Any) -> None:
+    """All workers must see the folder, or the stages cannot hand on what they made."""
+    blind = [worker for worker, seen in client.run(os.path.isdir, work.folder).items() if not seen]
+    if blind:
+        raise InvalidInput(
+            f"worker {blind[0]} does not see the folder {work.folder}; give checkpoint= a folder on a disk that all "
+            "workers share."
+        )

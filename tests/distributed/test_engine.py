@@ -1,0 +1,158 @@
+"""``ramify.fit(engine="dask")``: the same tree as the local engine for the same graph, and what can go wrong."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import ramify
+from ramify.distributed import engine, open_vectors
+from ramify.distributed.neighbors import sharded_neighbors
+from ramify.distributed.workdir import work_dir
+from ramify.errors import FileError, InvalidInput, MissingExtra, RamifyError
+
+
+def blobs(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(size=(max(2, n // 50), d))
+    return (centre[rng.integers(len(centre), size=n)] + 0.3 * rng.normal(size=(n, d))).astype(np.float32)
+
+
+def same_tree(a, b):
+    return np.array_equal(a.parent, b.parent) and np.array_equal(a.height, b.height)
+
+
+X = blobs(2000, 6)
+
+
+def shards(folder, rows=X):
+    for i, part in enumerate(np.array_split(rows, 3)):
+        np.save(folder / f"{i}.npy", part)
+    return folder
+
+
+@pytest.mark.filterwarnings("ignore:The graph has")  # parts without a link between them are joined at the top
+@pytest.mark.parametrize("method", engine.METHODS)
+def test_the_tree_is_that_of_the_local_engine_on_the_same_graph(method, client, tmp_path):
+    folder = shards(tmp_path)
+    stages = []
+    tree = ramify.fit(
+        folder,
+        method=method,
+        n_neighbors=10,
+        engine="dask",
+        client=client,
+        progress=lambda stage, done, total: stages.append(stage),
+    )
+    vectors = open_vectors(folder, client=client)
+    with work_dir(None, "") as work:
+        graph = sharded_neighbors(vectors, 10, client=client, work=work).gather(client)
+    local = ramify.fit(graph, method=method)
+    assert same_tree(tree, local)
+    assert tree.info["engine"] == "dask" and tree.info["n"] == 2000 and tree.info["d"] == 6
+    assert tree.info["neighbors"]["recall"] >= 0.95 and "recall" in tree.info["approximations"][0]
+    assert {"check rows", "assign to cells", "neighbours in groups", "merge by point"} <= set(stages)
+
+
+def test_every_form_of_x_gives_the_same_tree(client, tmp_path):
+    import dask.array as da
+
+    folder = shards(tmp_path)
+    forms = [X, da.from_array(X, chunks=(500, 6)), folder, str(folder), open_vectors(folder, client=client)]
+    options = {"method": "affinity", "metric": "cosine", "engine": "dask", "client": client}
+    first, *others = [ramify.fit(form, **options) for form in forms]
+    assert all(same_tree(tree, first) for tree in others)
+
+
+@pytest.mark.filterwarnings("ignore:The graph has")
+def test_a_graph_comes_as_it_is(client):
+    graph = ramify.neighbors.neighbors(X, 8)
+    tree = ramify.fit(graph, method="scc", engine="dask", client=client)
+    assert same_tree(tree, ramify.fit(graph, method="scc"))
+
+
+def test_auto_says_what_it_took(client):
+    tree = ramify.fit(X, engine="dask", client=client)
+    assert tree.info["method"] == "scc" and tree.info["auto"].startswith("scc: ")
+
+
+def test_methods_without_a_distributed_form_name_those_that_have_one(client):
+    with pytest.raises(InvalidInput, match=r"'hac' has no distributed form; .* use one of: affinity, reciprocal, scc"):
+        ramify.fit(X, method="hac", engine="dask", client=client)
+    with pytest.raises(InvalidInput, match=r"'sc' is not known. Did you mean 'scc'"):
+        ramify.fit(X, method="sc", engine="dask", client=client)
+
+
+def test_parameters_are_checked_before_the_work(client):
+    with pytest.raises(InvalidInput, match=r"method 'scc' has no parameter 'n_round'"):
+        ramify.fit(X, method="scc", n_round=3, engine="dask", client=client)
+    with pytest.raises(InvalidInput, match=r"n_rounds must be an int"):
+        ramify.fit(X, method="scc", n_rounds=0, engine="dask", client=client)
+    with pytest.raises(InvalidInput, match=r"give n_neighbors a number"):
+        ramify.fit(X, method="scc", n_neighbors=None, engine="dask", client=client)
+    with pytest.raises(InvalidInput, match=r"takes no objective, refine"):
+        ramify.fit(X, method="scc", refine=True, engine="dask", client=client)
+    with pytest.raises(InvalidInput, match=r"engine 'spark' is not known"):
+        ramify.fit(X, engine="spark")
+    with pytest.raises(InvalidInput, match=r"belong to engine='dask'"):
+        ramify.fit(X, client=client)
+    with pytest.raises(InvalidInput, match=r"n_workers is for workers that start here"):
+        ramify.fit(X, engine="dask", client=client, n_workers=2)
+
+
+def test_dask_missing_is_one_line(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match=r"^engine='dask' needs .* pip install 'ramify\[dask\]'$"):
+        ramify.fit(X, method="scc", engine="dask")
+
+
+def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypatch):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    shards(folder)
+    options = {"method": "scc", "engine": "dask", "client": client, "checkpoint": tmp_path / "kept"}
+    monkeypatch.setattr("ramify.distributed.rounds.rounds_tree", None)  # the graph is finished, the tree is not
+    with pytest.raises(TypeError):
+        ramify.fit(folder, **options)
+    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr("ramify.distributed.neighbors._assign", None)  # would fail where it is called
+        tree = ramify.fit(folder, **options)
+    with monkeypatch.context() as patch:
+        patch.setattr("ramify.distributed.engine.sharded_neighbors", None)
+        assert same_tree(ramify.fit(folder, **options), tree)
+    assert same_tree(ramify.fit(folder, **{**options, "checkpoint": None}), tree)
+    # Other data or other parameters are another run.
+    shards(folder, X[::-1])
+    assert not same_tree(ramify.fit(folder, **options), tree)
+
+
+def test_a_full_disk_is_said(client, tmp_path, monkeypatch):
+    import errno
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("ramify.distributed.neighbors.write_pieces", full)
+    with pytest.raises(
+        FileError, match=r"assign to cells: a worker's disk is full. Free some space, or choose another"
+    ):
+        ramify.fit(shards(tmp_path), method="scc", engine="dask", client=client)
+
+
+def test_a_folder_that_workers_do_not_see_is_said(client, monkeypatch):
+    monkeypatch.setattr(client, "run", lambda function, path: {"tcp://elsewhere:1": False})
+    with pytest.raises(InvalidInput, match=r"worker tcp://elsewhere:1 does not see the folder .* give checkpoint="):
+        ramify.fit(X, method="scc", engine="dask", client=client)
+
+
+def test_no_scheduler_at_the_address_is_said():
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "0.3s"}),
+        pytest.raises(
+            RamifyError, match=r"connecting: the scheduler at tcp://127.0.0.1:9 was lost or cannot be reached"
+        ),
+    ):
+        ramify.fit(X, method="scc", engine="dask", client="tcp://127.0.0.1:9")
