@@ -229,7 +229,7 @@ class View:
             "share": float(tree.size[v] / tree.n_leaves),
             "n_items": int(tree.size[v]),
             "leaf": v < tree.n_leaves,
-            "children": [] if v < tree.n_leaves else self.children(v)[:60],
+            **self._parts(v),
         }
         about = {} if self.describe is None or v < tree.n_leaves else self.describe(v)
         for key in ("central", "boundary"):
@@ -248,6 +248,13 @@ class View:
         if self._also is not None:
             card["also"] = self._also(v)
         return card
+
+    def _parts(self, v: int) -> dict[str, Any]:
+        """The clusters that a node splits into, and how many items are directly in it."""
+        kids = self._visible(v) if v >= self.tree.n_leaves else np.empty(0, dtype=np.int64)
+        groups = kids[kids >= self.tree.n_leaves]
+        groups = groups[np.argsort(self.tree.first[groups], kind="stable")]
+        return {"children": [self.record(kid) for kid in groups[:60].tolist()], "alone": len(kids) - len(groups)}
 
     def _histogram(self, v: int) -> list[dict[str, Any]]:
         inside = self._class[self.tree.leaf_order[self.tree.first[v] : self.tree.last[v]]]  # type: ignore[index]

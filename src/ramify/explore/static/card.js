@@ -13,9 +13,11 @@ export class Card {
     const turn = ++this.turn;
     const data = await this.source.card(node.id);
     if (turn !== this.turn) return; // a later click was answered first
+    data.groups = (data.children ?? []).filter((child) => child.size > 1); // single items are in the list of all items
     const about = [
       make("h2", {}, data.name),
       make("p", { class: "facts" }, this.facts(data)),
+      this.buttons(node, data),
     ];
     if (data.text && data.text !== data.name) about.push(make("p", { class: "whole" }, data.text));
     if (data.leaf) about.push(...await this.leaf(node, data));
@@ -29,8 +31,7 @@ export class Card {
     }
     about.push(...this.examples("Central items", data.central), ...this.examples("At the border", data.boundary));
     if (data.classes?.length && !data.leaf) about.push(make("h3", {}, "Labels"), this.bars(data.classes));
-    if (data.children?.length) about.push(make("h3", {}, `Parts (${number(data.children.length)})`), this.parts(data));
-    about.push(this.buttons(node, data));
+    if (data.groups.length) about.push(make("h3", {}, `Parts (${number(data.groups.length)})`), this.parts(data));
     if (!data.leaf) about.push(this.pages(node, data));
     this.element.replaceChildren(...about);
     this.element.scrollTop = 0;
@@ -103,8 +104,11 @@ export class Card {
   }
 
   parts(data) {
-    return this.list(data.children.map((child) => make("button", { type: "button", onclick: () => this.actions.go(child.id) },
-      child.name, " ", make("small", {}, items(child.size)), make("span", { class: "bar", "width-share": child.size / data.size }))));
+    const rows = data.groups.map((child) => make("button", { type: "button", onclick: () => this.actions.go(child.id) },
+      child.name, " ", make("small", {}, items(child.size)), make("span", { class: "bar", "width-share": child.size / data.size })));
+    const alone = data.alone ?? data.children.length - data.groups.length;
+    if (alone) rows.push(make("span", { class: "item note" }, `and ${items(alone)} in no part`));
+    return this.list(rows);
   }
 
   buttons(node, data) {
@@ -119,7 +123,7 @@ export class Card {
         add("Move to…", () => this.move(node));
         add("Hide", () => this.actions.edit({ op: "hide", node: node.id }));
       }
-      if (data.children?.length) add("Collapse", () => this.actions.edit({ op: "collapse", node: node.id }));
+      if (data.groups.length) add("Collapse", () => this.actions.edit({ op: "collapse", node: node.id }));
     }
     return row;
   }

@@ -43,4 +43,5 @@ export function ask(title, fill) {
   const close = () => dialog.close();
   dialog.append(...fill(close), make("div", { class: "actions" }, make("button", { type: "button", onclick: close }, "Close")));
   dialog.showModal();
+  dialog.scrollTop = 0; // what is focused may be at its end
 }

@@ -1,5 +1,5 @@
 // Search as one types: results in a list that arrow keys walk through.
-import { byId, debounce, items, make } from "./dom.js";
+import { byId, debounce, items, make, number } from "./dom.js";
 
 export function startSearch(source, go) {
   const input = byId("query"), list = byId("found");
@@ -10,12 +10,12 @@ export function startSearch(source, go) {
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
   };
-  const mark = (index) => {
+  const mark = (index, scroll = true) => {
     at = index;
     [...list.children].forEach((row, i) => row.setAttribute("aria-selected", String(i === at)));
     if (at >= 0 && list.children[at]) {
       input.setAttribute("aria-activedescendant", list.children[at].id);
-      list.children[at].scrollIntoView({ block: "nearest" });
+      if (scroll) list.children[at].scrollIntoView({ block: "nearest" });
     }
   };
   const choose = (index) => {
@@ -30,9 +30,10 @@ export function startSearch(source, go) {
     const answer = await source.search(text);
     if (mine !== turn) return;
     results = answer.results;
-    const rows = results.map((hit, i) => make("li", { role: "option", id: `found-${i}`, "aria-selected": "false", onmousedown: (event) => { event.preventDefault(); choose(i); } },
+    const rows = results.map((hit, i) => make("li", { role: "option", id: `found-${i}`, "aria-selected": "false", onmousemove: () => at !== i && mark(i, false), onmousedown: (event) => { event.preventDefault(); choose(i); } },
       hit.text, make("small", {}, hit.row === undefined ? `cluster, ${items(hit.size)}` : hit.path ?? "item")));
-    if (!rows.length) rows.push(make("li", { role: "option", "aria-selected": "false", "aria-disabled": "true" }, "Nothing found."));
+    const left = answer.total - rows.length, say = !rows.length ? "Nothing found." : left > 0 ? `… and ${number(left)} more; another word narrows it down.` : "";
+    if (say) rows.push(make("li", { role: "option", class: "note", "aria-selected": "false", "aria-disabled": "true" }, say));
     list.replaceChildren(...rows);
     list.hidden = false;
     input.setAttribute("aria-expanded", "true");
