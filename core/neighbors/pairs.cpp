@@ -38,9 +38,19 @@ void decide_sparse(In1<T> query_data, In1<std::int32_t> query_columns, In1<std::
     const SparseRows<T> B{data.data(), columns.data(), indptr.data(), optional(factor)};
     run(A, B, query_id, keys, distances, unit, error, longest, length, best, value, sure);
 }
+
+template <typename T>
+void prepare_rows(In2<T> rows, Factor factor, Factor centre, double unit, In1<std::int32_t> id, Out2<float> out) {
+    prepare(DenseRows<T>{rows.data(), rows.shape(1), optional(factor)}, optional(centre), unit, id.data(), id.shape(0),
+            out.data());
+}
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
+    m.def("prepare_rows", &prepare_rows<float>, nb::call_guard<nb::gil_scoped_release>(), nb::arg("rows"),
+          nb::arg("factor"), nb::arg("centre"), nb::arg("unit"), nb::arg("id"), nb::arg("out"));
+    m.def("prepare_rows", &prepare_rows<double>, nb::call_guard<nb::gil_scoped_release>(), nb::arg("rows"),
+          nb::arg("factor"), nb::arg("centre"), nb::arg("unit"), nb::arg("id"), nb::arg("out"));
     m.def("decide_dense", &decide_dense<float>, nb::call_guard<nb::gil_scoped_release>(), nb::arg("queries"),
           nb::arg("query_factor"), nb::arg("base"), nb::arg("base_factor"), nb::arg("query_id"), nb::arg("keys"),
           nb::arg("distances"), nb::arg("unit"), nb::arg("error"), nb::arg("longest"), nb::arg("length"),

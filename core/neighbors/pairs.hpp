@@ -78,6 +78,23 @@ void prefetch(const DenseRows<T>& A, std::int64_t i) {
     for (std::size_t byte = 0; byte < bytes; byte += 64) __builtin_prefetch(row + byte);
 }
 
+// Some rows as a search by float32 products takes them: times their factor, less the centre (null: 0), times the unit.
+template <typename T>
+void prepare(const DenseRows<T>& rows, const double* centre, double unit, const std::int32_t* id, std::size_t count,
+             float* out) {
+    for (std::size_t i = 0; i < count; ++i, out += rows.width) {
+        if (i + 4 < count) prefetch(rows, id[i + 4]);
+        const T* row = rows.values + id[i] * rows.width;
+        const double scale = rows.scale(id[i]);
+        if (centre)
+            for (std::size_t c = 0; c < rows.width; ++c)
+                out[c] = static_cast<float>((static_cast<double>(row[c]) * scale - centre[c]) * unit);
+        else
+            for (std::size_t c = 0; c < rows.width; ++c)
+                out[c] = static_cast<float>(static_cast<double>(row[c]) * scale * unit);
+    }
+}
+
 template <typename T>
 void prefetch(const SparseRows<T>& A, std::int64_t i) {
     __builtin_prefetch(A.values + A.indptr[i]);

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import ramify
 from ramify.errors import InvalidInput
+from ramify.neighbors.rows import Frame, Prepared, Rows
 
 rng = np.random.default_rng(0)
 X = (rng.normal(size=(40, 16))[rng.integers(40, size=6000)] + 0.4 * rng.normal(size=(6000, 16))).astype(np.float32)
@@ -64,3 +65,16 @@ def test_refusals():
         ramify.neighbors(X[:100], 5, metric="dot", method="shards")
     with pytest.raises(InvalidInput, match="recall must be"):
         ramify.neighbors(X[:100], 5, recall=1.5)
+
+
+@pytest.mark.parametrize("order", ["distance", "angle"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_made_when_asked_for_are_those_that_are_kept(order, dtype):
+    """Far from the origin, and so large that they are scaled: what the search works on needs no copy of the data."""
+    data = (X[:300] + 50.0).astype(dtype) * dtype(1e14)
+    frame = Frame.of(data, order, 1)
+    kept, made = Rows.of(data, frame, 1), Rows.of(data, frame, 1, keep=False)
+    assert isinstance(made.z, Prepared) and np.array_equal(made.bias, kept.bias)
+    scale = np.abs(kept.z).max()
+    for some in (slice(10, 40), np.array([299, 0, 7])):
+        np.testing.assert_allclose(made.z[some], kept.z[some], rtol=0, atol=1e-7 * scale)

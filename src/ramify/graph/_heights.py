@@ -22,7 +22,7 @@ from ramify.validate import is_sparse
 
 __all__ = ["by_count", "by_rows", "typicality"]
 
-_COLUMNS = 16  # summed at a time
+_COLUMNS = 4  # summed at a time
 _ROWS = 65_536  # looked at together
 
 

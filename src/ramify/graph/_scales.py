@@ -18,6 +18,7 @@ from ramify.graph._edges import Edges, neighbor_edges
 from ramify.graph._far import link_parts, tie_together
 from ramify.graph._search import Budget, search_parts, search_small, search_whole
 from ramify.neighbors.build import neighbors
+from ramify.parallel import row_blocks
 from ramify.similarity import Similarity
 from ramify.tree import Tree
 from ramify.validate import is_sparse
@@ -34,6 +35,7 @@ LAST = 10_000
 _UPPER = 25_000
 #: Weight of all contracted edges, in that of all neighbours of centroids.
 _TIES = 1.0
+_ROWS = 65_536  # points whose edges are contracted together
 
 
 @dataclass
@@ -97,21 +99,37 @@ def _groups(edges: Edges, label: np.ndarray) -> np.ndarray:
     Those of very few points are outliers. As points of their own they would leave the trunk of the next tree one by
     one; so each goes with the larger one that it is tied to most.
     """
-    from scipy.sparse import csr_array
-
     size = np.bincount(label)
-    n, m = len(label), len(size)
-    goal = np.arange(m)
+    goal = np.arange(len(size))
     leaves = np.flatnonzero(size[label] < _FEW)
     if len(leaves) and (size >= _FEW).any():
-        member = csr_array((np.ones(n, dtype=np.float32), label, np.arange(n + 1)), shape=(n, m))
-        tied = (member[leaves].T @ (edges.to_scipy()[leaves] @ member)).tocoo()
+        tied = _contracted(edges, _members(label), leaves).tocoo()
         inside = size[tied.col] >= _FEW
         few, large = tied.row[inside], tied.col[inside]
         order = np.lexsort((large, tied.data[inside] / np.sqrt(size[large]), few))
         last = np.append(np.diff(few[order]) > 0, True)[: len(order)]
         goal[few[order][last]] = large[order][last]
     return np.unique(goal, return_inverse=True)[1].astype(np.int32).reshape(-1)
+
+
+def _members(label: np.ndarray) -> Any:
+    """The matrix that has 1 where a point (row) is in a micro-cluster (column)."""
+    from scipy.sparse import csr_array
+
+    n, m = len(label), int(label.max()) + 1
+    return csr_array((np.ones(n, dtype=np.float32), label, np.arange(n + 1)), shape=(n, m))
+
+
+def _contracted(edges: Edges, member: Any, points: np.ndarray) -> Any:
+    """Sums of the edges that leave some points, from micro-cluster to micro-cluster; some rows at a time."""
+    from scipy.sparse import csr_array
+
+    weight = edges.to_scipy()
+    sums = csr_array((member.shape[1], member.shape[1]), dtype=np.float32)
+    for block in row_blocks(len(points), _ROWS):
+        some = points[block]
+        sums = sums + member[some].T @ (weight[some] @ member)
+    return sums.tocsr()
 
 
 def put_below(tree: Tree, size: int, group: np.ndarray, top: Tree) -> Tree:
@@ -142,10 +160,10 @@ def put_below(tree: Tree, size: int, group: np.ndarray, top: Tree) -> Tree:
 
 def next_scale(edges: Edges, rows: Rows, label: np.ndarray, budget: Budget) -> tuple[Edges, Rows]:
     """The graph over micro-clusters: neighbours of their centroids and contracted edges; and the centroids."""
-    from scipy.sparse import csr_array, diags_array
+    from scipy.sparse import diags_array
 
-    n, m = edges.n_points, int(label.max()) + 1
-    member = csr_array((np.ones(n, dtype=np.float32), label, np.arange(n + 1)), shape=(n, m))
+    member = _members(label)
+    m = member.shape[1]
     rows = _centroids(rows, label, member)
     graph = neighbors(
         rows.X,
@@ -160,7 +178,7 @@ def next_scale(edges: Edges, rows: Rows, label: np.ndarray, budget: Budget) -> t
     mass = np.bincount(label, weights=edges.mass, minlength=m)
     mass = mass / mass.mean()
     near = neighbor_edges(graph, mass, budget.n_jobs).to_scipy()
-    tied = (member.T @ (edges.to_scipy() @ member)).tocsr()
+    tied = _contracted(edges, member, np.argsort(label, kind="stable"))
     tied.setdiag(0)
     tied.eliminate_zeros()
     share = diags_array((1.0 / np.sqrt(np.bincount(label, minlength=m))).astype(np.float32))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ramify import _core
 from ramify.errors import InvalidInput
 from ramify.neighbors.ann import ann_neighbors
-from ramify.neighbors.exact import Nearest, Neighborhoods, exact_neighbors, exact_query
+from ramify.neighbors.exact import Neighborhoods, exact_neighbors, exact_query
 from ramify.neighbors.graph import NeighborGraph
 from ramify.neighbors.shards import shard_neighbors
 from ramify.points import as_points
@@ -89,18 +90,19 @@ def neighbors(
     method = _choose(method, X, similarity)
     info: dict[str, Any] = {"method": method, "k": k, "metric": str(similarity)}
     if n == 1:
-        return _graph(Nearest(np.empty((1, 0), np.int32), np.empty((1, 0))), similarity, info, X.dtype)
+        return _graph(np.empty((1, 0), np.int32), np.empty((1, 0), np.float32), similarity, info)
+    store = partial(_stored, similarity=similarity, dtype=X.dtype)
     with reporting(progress) as report:
-        if method == "exact":
-            found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
-        elif method == "ann":
-            found = ann_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
-        else:
-            found, plan = shard_neighbors(
-                X, k, similarity, recall=recall, random_state=random_state, n_jobs=n_jobs, report=report
+        if method == "shards":
+            indices, values, plan = shard_neighbors(
+                X, k, similarity, store, recall=recall, random_state=random_state, n_jobs=n_jobs, report=report
             )
             info |= plan.info
-    return _graph(found, similarity, info, X.dtype)
+        else:
+            search = exact_neighbors if method == "exact" else ann_neighbors
+            found = search(X, k, similarity, n_jobs=n_jobs, report=report)
+            indices, values = found.indices, store(found.values)
+    return _graph(indices, values, similarity, info)
 
 
 def _choose(method: str, X: Any, similarity: Similarity) -> str:
@@ -164,18 +166,27 @@ def query(
     return Neighborhoods(found.indices, weight, distance)
 
 
-def _graph(found: Nearest, similarity: Similarity, info: dict[str, Any], dtype: np.dtype) -> NeighborGraph:
-    """The graph of a search's result in the precision of the rows; places without a neighbour are left out."""
-    indices = found.indices
-    keeps_distance = similarity.kind == "distance" or similarity.order == "angle"
-    values = similarity.height(found.values) if keeps_distance else found.values
-    values = np.ascontiguousarray(values) if dtype == np.float64 else _float32(values)
+def _stored(values: np.ndarray, similarity: Similarity, dtype: np.dtype) -> np.ndarray:
+    """What a graph keeps of a metric's values, in the precision of the rows."""
+    values = similarity.height(values) if _keeps_distance(similarity) else values
+    return np.ascontiguousarray(values) if dtype == np.float64 else _float32(values)
+
+
+def _keeps_distance(similarity: Similarity) -> bool:
+    return similarity.kind == "distance" or similarity.order == "angle"
+
+
+def _graph(indices: np.ndarray, values: np.ndarray, similarity: Similarity, info: dict[str, Any]) -> NeighborGraph:
+    """The graph of a search's result, which is sorted in place; places without a neighbour are left out."""
     _core.sort_rows(indices, values)
     present = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
-    weight, distance = (None, values[present]) if keeps_distance else (values[present], None)
+    if not present.all():
+        indices, values = indices[present], values[present]
+    indices, values = indices.ravel(), values.ravel()
+    weight, distance = (None, values) if _keeps_distance(similarity) else (values, None)
     kind = similarity.kind if similarity.is_given else None
-    return NeighborGraph(indptr, indices[present], weight, distance=distance, metric=similarity, kind=kind, info=info)
+    return NeighborGraph(indptr, indices, weight, distance=distance, metric=similarity, kind=kind, info=info)
 
 
 def _float32(values: np.ndarray) -> np.ndarray:

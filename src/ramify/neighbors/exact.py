@@ -26,7 +26,7 @@ from ramify.progress import Progress
 from ramify.similarity import Similarity
 from ramify.validate import is_sparse
 
-__all__ = ["Buffers", "Nearest", "decide", "empty_heaps", "exact_neighbors", "exact_query", "propose"]
+__all__ = ["Buffers", "Nearest", "decide", "decide_into", "empty_heaps", "exact_neighbors", "exact_query", "propose"]
 
 _SIDE = 1024  # rows and columns of a block: a product of this size is efficient and its result stays in the cache
 _BLOCK_SIDE = 256  # the same where a user's function computes the block
@@ -155,22 +155,37 @@ def decide(
     ``groups`` (one value a query and one a row of ``base``; pairs that share one are left out) is given when every pair
     was looked at. Then a query for which a row outside its candidates might be among the nearest is searched again.
     """
-    indices, values, sure = _decide(queries, base, query_ids, keys, k, n_jobs, report)
+    values = np.empty((len(query_ids), k))
+    indices, sure = decide_into(values, queries, base, query_ids, keys, n_jobs=n_jobs, report=report)
     if groups is not None and not sure.all():
         again = np.flatnonzero(sure == 0)
         level = values[again, -1] * base.frame.unit**2
         some = (groups[0][again], groups[1])
         keys = _search_float64(queries, base, query_ids[again], level, keys.shape[1], some, n_jobs, report)
-        indices[again], values[again], _ = _decide(queries, base, query_ids[again], keys, k, n_jobs, report)
+        better = np.empty((len(again), k))
+        indices[again], _ = decide_into(better, queries, base, query_ids[again], keys, n_jobs=n_jobs, report=report)
+        values[again] = better
     return Nearest(indices, similarity.from_order(values, base.width))
 
 
-def _decide(
-    queries: Rows, base: Rows, query_ids: np.ndarray, keys: np.ndarray, k: int, n_jobs: int | None, report: Progress
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ``k`` best candidates, their values in the order that the metric follows, and whether they are proven."""
-    m = len(query_ids)
-    indices, values = np.empty((m, k), dtype=np.int32), np.empty((m, k))
+def decide_into(
+    values: np.ndarray,
+    queries: Rows,
+    base: Rows,
+    query_ids: np.ndarray,
+    keys: np.ndarray,
+    *,
+    store: Callable[[np.ndarray], np.ndarray] | None = None,
+    n_jobs: int | None,
+    report: Progress,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best candidates of each query, as many as ``values`` has columns, and whether they are proven.
+
+    Their values in the order that the metric follows, in float64, are put into ``values``, or what ``store`` makes of a
+    block of them.
+    """
+    m, k = values.shape
+    indices = np.empty((m, k), dtype=np.int32)
     sure = np.empty(m, dtype=np.uint8)
     # The sum of `width` products, their factors rounded to float32, and the bias.
     error = (base.width + 8) * _EPS32
@@ -180,6 +195,7 @@ def _decide(
     rows = (*queries.native, *base.native)
 
     def work(I: slice) -> None:
+        value = values[I] if store is None else np.empty((I.stop - I.start, k))
         kernel(
             *rows,
             query_id=query_ids[I],
@@ -190,14 +206,16 @@ def _decide(
             longest=longest,
             length=length[I],
             best=indices[I],
-            value=values[I],
+            value=value,
             sure=sure[I],
         )
+        if store is not None:
+            values[I] = store(value)
 
     blocks = row_blocks(m, max(1, (1 << 24) // (keys.shape[1] * base.width)))
     with report.stage("float64 distances", total=len(blocks)) as advance:
         map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
-    return indices, values, sure
+    return indices, sure
 
 
 def _search_float64(

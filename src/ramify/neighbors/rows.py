@@ -18,7 +18,7 @@ from ramify import _core
 from ramify.parallel import map_blocks, row_blocks
 from ramify.validate import is_sparse
 
-__all__ = ["Frame", "Rows"]
+__all__ = ["Frame", "Prepared", "Rows"]
 
 _VALUES = 1 << 19  # values of a block of rows while they are prepared
 
@@ -49,6 +49,29 @@ class Frame:
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """The ``z`` of dense rows, made whenever some are asked for."""
+
+    data: np.ndarray
+    factor: np.ndarray
+    frame: Frame
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """``z[slice]`` or ``z[ids]``."""
+        ids = np.arange(*rows.indices(len(self)), dtype=np.int32) if isinstance(rows, slice) else rows
+        return self.take(ids.astype(np.int32, copy=False), np.empty((len(ids), self.data.shape[1]), dtype=np.float32))
+
+    def take(self, ids: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """``z`` of the rows ``ids`` (int32), written to ``out``."""
+        centre = np.empty(0) if self.frame.centre is None else self.frame.centre
+        _core.prepare_rows(self.data, self.factor, centre, self.frame.unit, ids, out)
+        return out
+
+
+@dataclass(frozen=True)
 class Rows:
     """Rows and their ``z``.
 
@@ -58,7 +81,7 @@ class Rows:
         The rows as they came.
     factor : float64 array
         What cosine multiplies each row with; empty for other metrics.
-    z : float32 array or CSR
+    z : float32 array, CSR or Prepared
     bias : float32 array
         −|z|²/2 for distances, 0 for products.
     length : float64 array
@@ -73,8 +96,12 @@ class Rows:
     length: np.ndarray
 
     @classmethod
-    def of(cls, X: Any, frame: Frame, n_jobs: int | None = -1) -> Rows:
-        """Prepare the rows of ``X``, which may differ from those the frame was made for."""
+    def of(cls, X: Any, frame: Frame, n_jobs: int | None = -1, *, keep: bool = True) -> Rows:
+        """Prepare the rows of ``X``, which may differ from those the frame was made for.
+
+        Dense ``z`` that are not to be kept are made anew whenever they are asked for: a search that takes them block by
+        block then needs no copy of the data.
+        """
         factor = _factor(X, frame.order)
         length = np.empty(X.shape[0])
         if is_sparse(X):
@@ -85,11 +112,11 @@ class Rows:
         else:
             X = np.ascontiguousarray(X)
             as_it_is = frame.order == "product" and frame.unit == 1.0 and X.dtype == np.float32
-            z = X if as_it_is else np.empty(X.shape, dtype=np.float32)
+            z = X if as_it_is else np.empty(X.shape, dtype=np.float32) if keep else Prepared(X, factor, frame)
 
             def fill(rows: slice) -> None:
                 part = _take(X, factor, frame, rows)
-                if z is not X:
+                if isinstance(z, np.ndarray) and z is not X:
                     z[rows] = part
                 length[rows] = np.sqrt(np.einsum("ij,ij->i", part, part))
 
@@ -108,6 +135,12 @@ class Rows:
         """Some of the rows."""
         factor = self.factor[rows] if len(self.factor) else self.factor
         return Rows(self.frame, self.data[rows], factor, self.z[rows], self.bias[rows], self.length[rows])
+
+    def gather(self, ids: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Dense ``z`` of the rows ``ids`` (int32), written to ``out``."""
+        if isinstance(self.z, Prepared):
+            return self.z.take(ids, out)
+        return np.take(self.z, ids, axis=0, out=out, mode="clip")
 
     def take(self, rows: Any) -> Any:
         """``z`` of some rows in float64; CSR stays CSR."""

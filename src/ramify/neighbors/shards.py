@@ -17,6 +17,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.neighbors._cells import Cells, find_cells
-from ramify.neighbors.exact import Buffers, Nearest, decide, empty_heaps, propose
+from ramify.neighbors.exact import Buffers, decide_into, empty_heaps, propose
 from ramify.neighbors.rows import Frame, Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
@@ -74,20 +75,36 @@ def shard_neighbors(
     X: Any,
     k: int,
     similarity: Similarity,
+    store: Callable[[np.ndarray], np.ndarray],
     *,
     recall: float,
     random_state: Any,
     n_jobs: int | None,
     report: Progress,
-) -> tuple[Nearest, Plan]:
-    """About the share ``recall`` of the ``k`` nearest other rows of every row of ``X``, with their exact values."""
+) -> tuple[np.ndarray, np.ndarray, Plan]:
+    """About the share ``recall`` of the ``k`` nearest other rows of every row of ``X``, nearest first.
+
+    Their ids, and what ``store`` makes of the metric's values. Memory beside ``X``: a little more than the result, and
+    once more while candidates are gathered.
+    """
     assert similarity.order is not None
     rng = check_random_state(random_state)
-    rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs)
+    rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs, keep=False)
     plan = make_plan(rows, k, recall, rng, n_jobs=n_jobs, report=report)
     keys = _search(rows, plan, k, n_jobs=n_jobs, report=report)
     ids = np.arange(len(rows), dtype=np.int32)
-    return decide(rows, rows, ids, keys, k, similarity, None, n_jobs=n_jobs, report=report), plan
+    values = np.empty((len(rows), k), dtype=X.dtype)
+    indices, _ = decide_into(
+        values,
+        rows,
+        rows,
+        ids,
+        keys,
+        store=lambda order: store(similarity.from_order(order, rows.width)),
+        n_jobs=n_jobs,
+        report=report,
+    )
+    return indices, values, plan
 
 
 def make_plan(
@@ -185,13 +202,13 @@ def search_cells(
     """
     (member_start, members), (shard_start, shards) = member_lists, shard_lists
     locks = np.zeros(len(keys), dtype=np.uint8)
-    buffers, gathered = Buffers(), Buffers()
+    scores, lefts, rights = Buffers(), Buffers(), Buffers()
 
     def compare(task: tuple[np.ndarray, np.ndarray, bool]) -> None:
         left, right, both = task
-        wide = gathered(len(right), rows.width)
-        np.take(rows.z, right, axis=0, out=wide, mode="clip")
-        score = np.matmul(rows.z[left], wide.T, out=buffers(len(left), len(right)))
+        tall = rows.gather(left, lefts(len(left), rows.width))
+        wide = rows.gather(right, rights(len(right), rows.width))
+        score = np.matmul(tall, wide.T, out=scores(len(left), len(right)))
         # A pair may meet twice, once on each side's probes.
         _core.offer(keys, locks, score, left, right, left, right, rows.bias[left], rows.bias[right], both, True)
 
