@@ -16,8 +16,20 @@ from ramify._tree_levels import _prominence
 from ramify.errors import InvalidInput
 
 
-def planted(branching: tuple[int, int, int], ratio: float, size: int, seed: int, *, noise: int = 0, d: int = 10):
-    """Clusters of clusters of clusters of points; each level is ``ratio`` times as wide as the next."""
+def planted(
+    branching: tuple[int, int, int],
+    ratio: float,
+    size: int,
+    seed: int,
+    *,
+    noise: int = 0,
+    uneven: float = 0.3,
+    d: int = 10,
+):
+    """Clusters of clusters of clusters of points; each level is ``ratio`` times as wide as the next.
+
+    ``uneven`` is the standard deviation of the logarithm of the sizes of the finest.
+    """
     rng = np.random.default_rng(seed)
     place = np.zeros((1, d))
     truth = []
@@ -27,7 +39,7 @@ def planted(branching: tuple[int, int, int], ratio: float, size: int, seed: int,
         step *= np.sqrt(d) / np.linalg.norm(step, axis=2, keepdims=True)
         place = (place[:, None] + wide * step).reshape(-1, d)
         truth.append(np.arange(len(place)))
-    sizes = np.maximum(4, (size * np.exp(0.3 * rng.normal(size=len(place)))).astype(int))
+    sizes = np.maximum(4, (size * np.exp(uneven * rng.normal(size=len(place)))).astype(int))
     fine = np.repeat(truth[2], sizes)
     X = place[fine] + rng.normal(size=(len(fine), d))
     far = rng.uniform(X.min(), X.max(), size=(noise, d))
@@ -53,6 +65,15 @@ def test_planted_levels_are_found(branching, ratio, size, seed, noise, linkage):
     assert 3 <= len(levels) <= 6
     for y in truth:
         assert max(adjusted_rand_score(y, level.labels[:n]) for level in levels) > 0.9
+
+
+@pytest.mark.parametrize(("branching", "seed"), [((4, 4, 4), 0), ((2, 6, 6), 4)])
+def test_planted_levels_of_uneven_sizes_are_found_in_the_default_tree(branching, seed):
+    """Its heights are sums over the leaves: large clusters must not pass for coarse ones."""
+    X, truth = planted(branching, 4.0, 20, seed, uneven=1.0)
+    levels = ramify.fit(X, "graph").levels()
+    for y in truth:
+        assert max(adjusted_rand_score(y, level.labels) for level in levels) > 0.9
 
 
 def test_levels_stay_when_a_tenth_of_the_rows_leaves():

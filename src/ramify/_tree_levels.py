@@ -20,7 +20,7 @@ import numpy as np
 
 from ramify import _core
 from ramify._tree_order import default_metric
-from ramify._tree_reading import spreads
+from ramify._tree_reading import mean_heights, spreads
 from ramify.validate import check_int
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def levels(tree: Tree, X: Any, *, metric: Any, min_size: int | None, max_levels:
     else:
         small = check_int("min_size", min_size, low=1, high=n, why=f"for {n} leaves")
     spread = spreads(tree)
-    height = _heights(tree) if X is None else _distances(tree, X, metric, small)
+    height = mean_heights(tree) if X is None else _distances(tree, X, metric, small)
     cuts = _cuts(tree, spread, _even_scale(tree, height, small), small)
     found: list[Level] = []
     last = np.inf
@@ -92,11 +92,6 @@ def levels(tree: Tree, X: Any, *, metric: Any, min_size: int | None, max_levels:
         )
         found.append(Level(count, float(-np.expm1(-max(cuts.firmness[i], 0.0))), size, labels, nodes))
     return found
-
-
-def _heights(tree: Tree) -> np.ndarray:
-    height = tree._largest_height
-    return height - min(0.0, float(height.min()))
 
 
 def _distances(tree: Tree, X: Any, metric: Any, min_size: int) -> np.ndarray:

@@ -20,10 +20,26 @@ __all__ = ["condense", "default_min_size", "min_size_for", "spreads"]
 def spreads(tree: Tree) -> np.ndarray:
     """What each node holds to be explained: its leaves times its height, never decreasing towards the root.
 
-    Heights below 0, as similarities give them, are counted from the lowest one.
+    Heights that are sums over the leaves, as :class:`~ramify.GraphTree` has them, are that already.
     """
+    height = _from_zero(tree)
+    return height if _are_sums(tree) else tree.size * height
+
+
+def mean_heights(tree: Tree) -> np.ndarray:
+    """How far the leaves of each node lie apart, however many they are; never decreasing towards the root."""
+    height = _from_zero(tree)
+    return _core.tree_largest_heights(tree.parent, height / tree.size, tree.n_leaves) if _are_sums(tree) else height
+
+
+def _from_zero(tree: Tree) -> np.ndarray:
+    """Heights below 0, as similarities give them, are counted from the lowest one."""
     height = tree._largest_height
-    return tree.size * (height - min(0.0, float(height.min())))
+    return height - min(0.0, float(height.min()))
+
+
+def _are_sums(tree: Tree) -> bool:
+    return tree.info.get("heights") == "sums"
 
 
 def min_size_for(tree: Tree, n_clusters: int) -> int:

@@ -343,10 +343,10 @@ class Tree(TreeForms):
           the rest from being split (the condensed tree of HDBSCAN, with outliers kept in place of noise).
 
         * ``n_clusters=k, by="spread"`` gives k clusters worth reading: it splits the cluster with the largest spread
-          (leaves times height) first, and parts of less than a fifth of an average cluster, ``n / (5 k)`` leaves, stay
-          with their largest sibling, unless ``min_size`` says otherwise. So k clusters explain about the same each,
-          where splits by height often give k - 1 outliers and a rest. (Where the tree has not as many parts of that
-          size, smaller ones count.)
+          (leaves times height, or the height where that is a sum over the leaves) first, and parts of less than a
+          fifth of an average cluster, ``n / (5 k)`` leaves, stay with their largest sibling, unless ``min_size`` says
+          otherwise. So k clusters explain about the same each, where splits by height often give k - 1 outliers and a
+          rest. (Where the tree has not as many parts of that size, smaller ones count.)
 
         Sizes combine with each other and with ``n_clusters`` or ``height``, and come first: the clusters are those of
         the condensed tree, and a cluster above ``max_size`` is split even below ``height`` or beyond ``n_clusters``.

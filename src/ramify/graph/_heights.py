@@ -18,7 +18,6 @@ from ramify.graph._edges import is_distance, own_scale
 from ramify.neighbors.graph import NeighborGraph
 from ramify.similarity import Similarity
 from ramify.tree import Tree
-from ramify.validate import is_sparse
 
 __all__ = ["by_count", "by_rows", "typicality"]
 
@@ -50,8 +49,6 @@ def by_count(tree: Tree, mass: np.ndarray) -> np.ndarray:
 
 def by_rows(tree: Tree, X: Any, similarity: Similarity, mass: np.ndarray) -> np.ndarray:
     """Sum of squared distances to the mean of each node's rows."""
-    if is_sparse(X):
-        return by_count(tree, mass)
     scale = np.ones(len(X))
     centre = X.mean(axis=0, dtype=np.float64)
     if similarity.order == "angle":

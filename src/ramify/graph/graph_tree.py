@@ -17,7 +17,7 @@ from ramify.neighbors.build import neighbors
 from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import integer, number, optional
+from ramify.validate import integer, is_sparse, number, optional
 
 __all__ = ["GraphTree"]
 
@@ -151,8 +151,9 @@ class GraphTree(TreeEstimator):
             edges = neighbor_edges(self.graph_, mass, self.n_jobs)
         tree, scales = grow(edges, rows, budget)
         del edges
-        if has_means:
-            height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_))
-        else:
-            height = by_count(tree, mass)
-        return Tree(tree.parent, height, info={"scales": scales, "neighbors": self.graph_.info})
+        info = {"scales": scales, "neighbors": self.graph_.info}
+        if not has_means or is_sparse(points.rows):
+            return Tree(tree.parent, by_count(tree, mass), info=info)
+        # What reads the tree has to know that heights grow with the number of leaves.
+        height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_))
+        return Tree(tree.parent, height, info={"heights": "sums", **info})
