@@ -53,6 +53,11 @@ class Progress:
         if self._callback is not None:
             self._callback(name, done, total)
 
+    def note(self, name: str, text: str) -> None:
+        """A few words beside the bar of a stage, such as its loss; a plain callback does not get them."""
+        if isinstance(self._callback, _Bars):
+            self._callback.note(name, text)
+
 
 @contextmanager
 def reporting(progress: ProgressLike | Progress) -> Iterator[Progress]:
@@ -90,11 +95,20 @@ def _terminal_bars() -> Iterator[Callback]:
         TimeRemainingColumn(),
     )
     with Bars(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, Any] = {}
+        yield _Bars(bars)
 
-        def callback(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
 
-        yield callback
+class _Bars:
+    """One bar of rich for each stage."""
+
+    def __init__(self, bars: Any) -> None:
+        self._bars = bars
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+        self._bars.update(self._tasks[stage], completed=done, total=total)
+
+    def note(self, stage: str, text: str) -> None:
+        self._bars.update(self._tasks[stage], description=f"{stage}, {text}")

@@ -50,6 +50,21 @@ def test_probabilities_follow_the_mixture(data, model):
     np.testing.assert_allclose(model.predict_proba(data.X[:50]), expected / expected.sum(1, keepdims=True), atol=1e-4)
 
 
+def test_scale_and_place_of_the_data_do_not_matter(data):
+    """Rows of unit length would otherwise drown in a likelihood of variance 1, and rows far off in their mean."""
+    fit = lambda X: VAE(n_epochs=3, **QUICK).fit_transform(X)  # noqa: E731
+    np.testing.assert_allclose(fit(1e-2 * data.X + 3.0), fit(data.X), atol=0.02)
+
+
+def test_likelihood_follows_the_data(data):
+    rng = np.random.default_rng(0)
+    pixels = np.clip(rng.normal(0.3, 0.6, size=(50, 20)), 0, 1)
+    words = rng.random((50, 20)) * (rng.random((50, 20)) < 0.2) * 0.4
+    for X, binary in ((pixels, True), (words, False), (np.round(pixels), True), (data.X[:50], False)):
+        assert VAE(n_epochs=0, **QUICK).fit(X).network_.binary == binary
+    assert not VAE(n_epochs=0, likelihood="gaussian", **QUICK).fit(pixels).network_.binary
+
+
 def test_same_seed_same_model(data):
     make = lambda: VaDE(n_components=4, n_pretrain=2, n_epochs=2, **QUICK).fit(data.X[:300])  # noqa: E731
     np.testing.assert_array_equal(make().transform(data.X[:50]), make().transform(data.X[:50]))
@@ -80,6 +95,7 @@ def test_newer_file(data, model, tmp_path, monkeypatch):
         VaDE.load(tmp_path / "new")
 
 
+@pytest.mark.filterwarnings("ignore:Only .* components hold points")  # so does a training of some batches
 def test_goes_on_after_a_stop(data):
     calls = []
 
@@ -110,8 +126,10 @@ def test_bad_input(data):
         VAE(**QUICK).fit(np.array([[1.0, np.nan], [0.0, 1.0]]))
     with pytest.raises(InvalidInput, match="'huge' is not known"):
         VAE(hidden="huge", n_epochs=1).fit(data.X)
-    with pytest.warns(RamifyWarning, match="Scale the columns"):
-        VAE(n_epochs=1, **QUICK).fit(1000 * data.X[:50])
+    with pytest.raises(InvalidInput, match=r"for values in \[0, 1\], got -.*Scale X, or use"):
+        VAE(likelihood="bernoulli", **QUICK).fit(data.X)
+    with pytest.warns(RamifyWarning, match="Column 1 of X has a standard deviation .* Scale the columns"):
+        VAE(n_epochs=1, **QUICK).fit(data.X[:50] * np.where(np.arange(40) == 1, 1000.0, 1.0))
     with pytest.warns(RamifyWarning, match="All rows of X are equal"):
         VAE(n_epochs=1, **QUICK).fit(np.ones((10, 3)))
 

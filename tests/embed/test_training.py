@@ -1,0 +1,89 @@
+"""What goes wrong in training is noticed and said; what can be mended is."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from ramify.datasets import btgm
+from ramify.embed import VAE, VaDE
+from ramify.embed.network import Diverged
+from ramify.errors import InvalidInput, RamifyWarning
+
+QUICK = {"n_latent": 2, "hidden": (32,), "random_state": 0, "batch_size": 100, "learning_rate": 2e-3, "n_jobs": 1}
+
+
+@pytest.fixture(scope="module")
+def X():
+    return btgm(4, 100, n_features=12, random_state=0).X
+
+
+def test_divergence_is_said_and_mended(X, monkeypatch):
+    plain = VAE._loss
+    calls = []
+
+    def once(self, x):  # the third batch of all blows up
+        calls.append(0)
+        return plain(self, x) * (np.nan if len(calls) == 3 else 1.0)
+
+    monkeypatch.setattr(VAE, "_loss", once)
+    with pytest.warns(RamifyWarning, match=r"diverged; stage 'elbo' starts again with learning_rate=0.0002"):
+        model = VAE(n_epochs=3, **QUICK).fit(X)
+    assert np.isfinite(model.transform(X)).all()
+    assert len(model.history_["elbo"]) == 3
+
+
+def test_divergence_for_good(X, monkeypatch):
+    monkeypatch.setattr(VAE, "_loss", lambda self, x: self.network_.encode(x)[0].sum(1) * np.nan)
+    with pytest.warns(RamifyWarning, match="diverged"), pytest.raises(Diverged, match="scale the data, or lower"):
+        VAE(n_epochs=2, **QUICK).fit(X)
+
+
+def test_collapsed_latent_space(X):
+    model = VAE(n_epochs=0, warm_start=True, **QUICK).fit(X)
+    with torch.no_grad():
+        model.network_.mean.weight.zero_()
+    with pytest.warns(RamifyWarning, match="The embedding collapsed"):
+        model.fit(X)
+
+
+def test_collapsed_mixture(X):
+    with pytest.warns(RamifyWarning, match="Only . of 8 components hold points"):
+        VaDE(n_components=8, n_pretrain=0, n_epochs=0, **QUICK).fit(np.repeat(np.eye(2, 12), 50, axis=0))
+
+
+def test_constant_columns(X):
+    held = np.hstack([X, np.full((len(X), 3), 7.0, dtype=np.float32)])
+    assert np.isfinite(VaDE(n_components=4, n_pretrain=2, n_epochs=2, **QUICK).fit_transform(held)).all()
+
+
+def test_bfloat16_learns_the_same(X):
+    fit = lambda precision: VAE(n_epochs=10, precision=precision, **QUICK).fit(X)  # noqa: E731
+    half, full = fit("bfloat16"), fit("float32")
+    assert half.history_["elbo"][-1] == pytest.approx(full.history_["elbo"][-1], rel=0.02)
+    assert half.history_["elbo"] != full.history_["elbo"]
+    assert half.transform(X).dtype == np.float32 and not half.network_.half
+    with pytest.raises(InvalidInput, match=r"precision 'float16' is not known\. Did you mean"):
+        fit("float16")
+
+
+def test_without_torch():
+    block = """
+import sys
+
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Block())
+import ramify.embed
+ramify.embed.rescale, ramify.embed.PCA, ramify.embed.Rescale
+from ramify.embed import VaDE
+"""
+    done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith("needs an optional part. Install it with: pip install 'ramify[torch]'")
