@@ -42,6 +42,16 @@ def test_loss_falls_and_prior_is_a_mixture(model):
     assert (model.variances_ > 0).all()
 
 
+@pytest.mark.parametrize("start", ["mixture", "graph"])
+def test_starts_find_the_components(data, start):
+    """Before the last stage already: the means are 8 apart, and a tenth of the points may be lost on the way."""
+    from sklearn.metrics import adjusted_rand_score
+
+    model = VaDE(n_components=8, n_pretrain=25, n_epochs=0, start=start, **QUICK).fit(data.X)
+    assert adjusted_rand_score(data.y, model.predict(data.X)) > 0.9
+    np.testing.assert_allclose(np.sort(model.weights_), 1 / 8, atol=0.02)
+
+
 def test_probabilities_follow_the_mixture(data, model):
     Z = model.transform(data.X[:50]).astype(np.float64)
     gap = Z[:, None] - model.means_
@@ -124,6 +134,8 @@ def test_bad_input(data):
         VaDE(n_components=5, **QUICK).fit(data.X[:3])
     with pytest.raises(InvalidInput, match="NaN in 1 row"):
         VAE(**QUICK).fit(np.array([[1.0, np.nan], [0.0, 1.0]]))
+    with pytest.raises(InvalidInput, match="start 'random' is not known"):
+        VaDE(start="random", **QUICK).fit(data.X)
     with pytest.raises(InvalidInput, match="'huge' is not known"):
         VAE(hidden="huge", n_epochs=1).fit(data.X)
     with pytest.raises(InvalidInput, match=r"for values in \[0, 1\], got -.*Scale X, or use"):

@@ -14,9 +14,14 @@ from ramify.embed.rescaling import rescale
 from ramify.embed.vae import VAE
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.progress import Progress
-from ramify.validate import integer
+from ramify.validate import check_choice, integer
 
 __all__ = ["VaDE"]
+
+#: Rows at most that the start of the prior looks at; a denser graph has better clusters.
+START_ROWS = {"graph": 50_000, "mixture": 20_000}
+#: Least variance of a component at the start.
+LEAST_VARIANCE = 1e-4
 
 
 class VaDE(VAE):
@@ -30,7 +35,7 @@ class VaDE(VAE):
         + \frac{(\tilde\mu_j - \mu_{cj})^2}{\sigma_{cj}^2} \Big) - \sum_c \gamma_c \log \frac{\pi_c}{\gamma_c}
         - \tfrac12 \sum_j (1 + \log \tilde\sigma_j^2).
 
-    Three stages: an autoencoder without noise, a Gaussian mixture fitted to its latent space, and the loss above.
+    Three stages: an autoencoder without noise, the prior's start in its latent space, and the loss above.
 
     Parameters
     ----------
@@ -40,6 +45,9 @@ class VaDE(VAE):
         As in :class:`VAE`; half of the time budget goes to the first stage.
     n_pretrain : int
         Epochs of the autoencoder.
+    start : "mixture" or "graph"
+        Where the prior's components begin, in the latent space of the autoencoder: a Gaussian mixture fitted to it, as
+        in the paper, or the clusters of ``ramify.fit(..., method="graph")``, which need not be round.
     random_state, n_jobs
         As in :class:`VAE`.
 
@@ -74,6 +82,7 @@ class VaDE(VAE):
         likelihood: str = "auto",
         n_epochs: int = 100,
         n_pretrain: int = 50,
+        start: str = "mixture",
         batch_size: int = 800,
         learning_rate: float = 5e-4,
         patience: int = 10,
@@ -99,9 +108,11 @@ class VaDE(VAE):
         )
         self.n_components = n_components
         self.n_pretrain = n_pretrain
+        self.start = start
 
     def _check_data(self, X: np.ndarray) -> None:
         super()._check_data(X)
+        check_choice("start", self.start, list(START_ROWS))
         if self.n_components > len(X):
             raise InvalidInput(
                 f"n_components must be at most the number of points, got {self.n_components} for {len(X)}."
@@ -119,17 +130,13 @@ class VaDE(VAE):
         self._stage("elbo", self._loss, parameters, X, self.n_epochs, deadline, rng, report)
 
     def _start_mixture(self, X: np.ndarray, rng: np.random.Generator) -> None:
-        rows = X if len(X) <= 20_000 else X[np.sort(rng.choice(len(X), 20_000, replace=False))]
+        """The prior's first components, from the latent space of the autoencoder."""
+        most = START_ROWS[self.start]
+        rows = X if len(X) <= most else X[np.sort(rng.choice(len(X), most, replace=False))]
         Z = self.transform(rows).astype(np.float64)
-        seed = int(rng.integers(2**31))
-        # One start in several leaves two clusters in one component, which the stage that follows seldom mends.
-        mixture = GaussianMixture(
-            self.n_components, covariance_type="diag", n_init=5, reg_covar=1e-4, random_state=seed
-        )
-        with warnings.catch_warnings():  # a start need not have converged
-            warnings.simplefilter("ignore")
-            mixture.fit(Z)
-        self._set_mixture(mixture.means_, np.log(mixture.covariances_), np.log(mixture.weights_ + 1e-12))
+        start = _by_graph if self.start == "graph" else _by_mixture
+        means, variances, weights = start(Z, self.n_components, int(rng.integers(2**31)))
+        self._set_mixture(means, np.log(variances), np.log(weights + 1e-12))
 
     def _set_mixture(self, mean: Any, log_variance: Any, logit: Any) -> None:
         self._mean, self._log_variance, self._logit = (
@@ -205,3 +212,28 @@ class VaDE(VAE):
         super()._restore(tensors, n_features, binary)
         self._set_mixture(*(value.numpy() for value in prior))
         self._fitted_stages.add("mixture")
+
+
+def _by_mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, variances and weights of the best of five Gaussian mixtures.
+
+    Of one start in several, two clusters often share a component, which the stage that follows seldom mends.
+    """
+    mixture = GaussianMixture(k, covariance_type="diag", n_init=5, reg_covar=LEAST_VARIANCE, random_state=seed)
+    with warnings.catch_warnings():  # a start need not have converged
+        warnings.simplefilter("ignore")
+        mixture.fit(Z)
+    return mixture.means_, mixture.covariances_, mixture.weights_
+
+
+def _by_graph(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, variances and weights of the k clusters that ``method="graph"`` sees."""
+    from ramify.auto import fit
+
+    labels = fit(Z.astype(np.float32), "graph", metric="sqeuclidean", random_state=seed).cut(n_clusters=k)
+    groups = [Z[labels == c] for c in range(k)]
+    groups = [group if len(group) else Z for group in groups]  # a tree that is not binary may have no cut at k
+    means = np.array([group.mean(axis=0) for group in groups])
+    variances = np.array([group.var(axis=0) for group in groups])
+    weights = np.bincount(labels, minlength=k) / len(labels)
+    return means, np.maximum(variances, LEAST_VARIANCE), weights
