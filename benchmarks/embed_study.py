@@ -20,7 +20,9 @@ from benchmarks.graph_study import data
 SETS = ("mnist", "optdigits", "newsgroups20_tfidf", "newsgroups20_minilm")
 
 
-def figures(Z: np.ndarray, levels: list[np.ndarray], samples: list[np.ndarray], metric: str = "sqeuclidean") -> str:
+def figures(
+    Z: np.ndarray, levels: list[np.ndarray], samples: list[np.ndarray], methods: list[str], metric: str = "sqeuclidean"
+) -> str:
     """Purity on the finest labels and the Moseley-Wang ratio under all of them, for Ward and for ``graph``.
 
     Means over the samples of rows, with the standard deviation of the purity.
@@ -29,10 +31,13 @@ def figures(Z: np.ndarray, levels: list[np.ndarray], samples: list[np.ndarray], 
     from ramify.metrics import dendrogram_purity, label_mw
 
     out = []
-    for name, options in (("ward", {"linkage": "ward", "method": "hac"}), ("graph", {"method": "graph"})):
+    for name in methods:
+        options: dict[str, Any] = {"method": "graph", "metric": metric}
+        if name == "ward":
+            options = {"method": "hac", "linkage": "ward"}
         found = []
         for rows in samples:
-            tree = ramify.fit(Z[rows], **options, metric=metric if name == "graph" else "sqeuclidean")
+            tree = ramify.fit(Z[rows], **options)
             inside = [level[rows] for level in levels]
             found.append((dendrogram_purity(tree, inside[-1]), label_mw(tree, inside).ratio))
         (purity, ratio), spread = np.mean(found, axis=0), np.std(found, axis=0)[0]
@@ -53,7 +58,7 @@ def embeddings(X: np.ndarray, k: int, h: int, options: argparse.Namespace, seed:
     shared = {"n_latent": h, "hidden": options.hidden, "n_epochs": options.epochs, "random_state": seed}
     shared |= {"budget_seconds": options.seconds, "learning_rate": options.rate, "batch_size": options.batch}
     shared |= {"precision": options.precision, "n_jobs": options.jobs}
-    model = VaDE(n_components=k, n_pretrain=options.pretrain, **shared)
+    model = VaDE(n_components=k, n_pretrain=options.pretrain, start=options.start, **shared)
     return {
         "pca": lambda: PCA(h, random_state=seed).fit_transform(X),
         "vae": lambda: VAE(**shared).fit_transform(X),
@@ -71,12 +76,15 @@ def btgm(options: argparse.Namespace) -> None:
         for seed in options.seed or range(options.seeds):
             mixture = btgm(k, options.per, margin=options.margin, random_state=seed)
             samples = sampled(len(mixture.X), 1000, 10)
-            print(f"btgm {k:2}  seed {seed}  {'as it is':15} {figures(mixture.X, [mixture.y], samples)}", flush=True)
+            print(
+                f"btgm {k:2}  seed {seed}  {'as it is':15} {figures(mixture.X, [mixture.y], samples, options.methods)}",
+                flush=True,
+            )
             for name, make in embeddings(mixture.X, k, k.bit_length() - 1, options, seed).items():
                 start = time.process_time()
                 Z = make()
                 spent = time.process_time() - start
-                told = figures(Z, [mixture.y], samples)
+                told = figures(Z, [mixture.y], samples, options.methods)
                 print(f"btgm {k:2}  seed {seed}  {name:15} {told}   {spent:.0f} s of CPU", flush=True)
 
 
@@ -98,23 +106,26 @@ def tables(options: argparse.Namespace) -> None:
         X, levels, metric = labelled(name)
         k = int(levels[-1].max()) + 1
         samples = sampled(len(X), options.rows, options.seeds)
-        print(f"{name:20} {'as it is':15} {figures(X, levels, samples, metric)}", flush=True)
+        print(f"{name:20} {'as it is':15} {figures(X, levels, samples, options.methods, metric)}", flush=True)
         for embedding, make in embeddings(X, k, options.latent, options, 0).items():
             start = time.process_time()
             Z = make()
             spent = time.process_time() - start
-            print(f"{name:20} {embedding:15} {figures(Z, levels, samples)}   {spent:.0f} s of CPU", flush=True)
+            print(
+                f"{name:20} {embedding:15} {figures(Z, levels, samples, options.methods)}   {spent:.0f} s of CPU",
+                flush=True,
+            )
 
 
 def epoch(options: argparse.Namespace) -> None:
-    """Seconds an epoch of the autoencoder, ours and a bare loop in turns."""
+    """CPU seconds of an epoch of the autoencoder, ours and a bare loop in turns."""
     import torch
     from torch import nn
 
     from ramify.embed import VAE
     from ramify.embed.network import PRESETS, Coder
 
-    X = np.random.default_rng(0).random((16_000, 784), dtype=np.float32)
+    X = np.random.default_rng(0).random((8_000, 784), dtype=np.float32).round()
 
     def bare() -> None:
         network = Coder(784, PRESETS[options.hidden], 10, True)
@@ -130,15 +141,21 @@ def epoch(options: argparse.Namespace) -> None:
             loss.backward()
             optimizer.step()
 
-    ours = lambda: VAE(hidden=options.hidden, n_epochs=1, batch_size=options.batch, random_state=0).fit(X)  # noqa: E731
-    spent: dict[str, list[float]] = {"ours": [], "bare": []}
-    for _ in range(5):
-        for name, run in (("ours", ours), ("bare", bare)):
-            start = time.perf_counter()
+    def ours(precision: str) -> None:
+        network = {"hidden": options.hidden, "batch_size": options.batch, "precision": precision}
+        VAE(n_epochs=1, random_state=0, **network).fit(X)
+
+    torch.set_num_threads(1)  # CPU seconds that compare
+    runs = {"bare": bare, "float32": lambda: ours("float32"), "bfloat16": lambda: ours("bfloat16")}
+    spent: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(3):
+        for name, run in runs.items():
+            start = time.process_time()
             run()
-            spent[name].append(time.perf_counter() - start)
+            spent[name].append(time.process_time() - start)
     middle = {name: float(np.median(seconds)) for name, seconds in spent.items()}
-    print(f"ours {middle['ours']:.2f} s, bare loop {middle['bare']:.2f} s, ratio {middle['ours'] / middle['bare']:.2f}")
+    for name, seconds in middle.items():
+        print(f"{name:10} {seconds:.2f} s, {seconds / middle['bare']:.2f} of the bare loop")
 
 
 def main() -> None:
@@ -149,6 +166,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seed", type=int, nargs="+", help="of the mixtures, instead of the first --seeds")
     parser.add_argument("--per", type=int, default=2000, help="points a component of the mixtures")
+    parser.add_argument("--methods", nargs="+", default=["ward", "graph"])
+    parser.add_argument("--start", default="mixture", help="of VaDE: mixture or graph")
     parser.add_argument("--margin", type=float, default=4.0, help="between the nearest means of the mixtures")
     parser.add_argument("--components", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--hidden", default="small")
