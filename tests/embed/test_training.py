@@ -65,7 +65,7 @@ def test_bfloat16_learns_the_same(X):
     half, full = fit("bfloat16"), fit("float32")
     assert half.history_["elbo"][-1] == pytest.approx(full.history_["elbo"][-1], rel=0.02)
     assert half.history_["elbo"] != full.history_["elbo"]
-    assert half.transform(X).dtype == np.float32 and not half.network_.half
+    assert half.transform(X).dtype == np.float32 and not half.network_.in_bfloat16
     with pytest.raises(InvalidInput, match=r"precision 'float16' is not known\. Did you mean"):
         fit("float16")
 

@@ -45,7 +45,7 @@ class Coder(nn.Module):
 
     ``binary`` data lie in [0, 1] and have a Bernoulli likelihood. Others are centred and divided by one number, and
     have a Gaussian likelihood of one variance: the best for each batch, so that the scale of the data does not matter.
-    ``half`` runs the wide layers in bfloat16; weights, the latent space and the losses stay in float32.
+    ``in_bfloat16`` runs the wide layers in bfloat16; weights, the latent space and the losses stay in float32.
     """
 
     shift: torch.Tensor
@@ -60,7 +60,7 @@ class Coder(nn.Module):
         self.log_variance = nn.Linear(hidden[-1], h)
         self.decoder = nn.Sequential(stack([h, *reversed(hidden)]), nn.Linear(hidden[0], d))
         self.binary = binary
-        self.half = False
+        self.in_bfloat16 = False
 
     def scale_to(self, X: np.ndarray) -> None:
         """Take the centre and the unit of :meth:`scaled` from the data."""
@@ -75,7 +75,7 @@ class Coder(nn.Module):
 
     def wide(self, layers: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """``layers`` applied to ``x``, in bfloat16 where asked."""
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.in_bfloat16):
             out = layers(x)
         return out.float()
 

@@ -138,11 +138,11 @@ class VAE(TransformerMixin, BaseEstimator):
                 self.network_.scale_to(X)
                 self.history_: dict[str, list[float]] = {}
                 self._fitted_stages: set[str] = set()
-            self.network_.half = half
+            self.network_.in_bfloat16 = half
             try:
                 self._train(X, deadline, np.random.default_rng(seed), report)
             finally:
-                self.network_.half = False
+                self.network_.in_bfloat16 = False
         self._look_out(X)
         return self
 
