@@ -297,10 +297,10 @@ def removed(result: tuple[float, float]) -> float:
 
 changes = Case(
     "online-changes",
-    "Random insertions, removals and updates, everything checked after each; 20 times on the way, also that the folder "
-    "opens as the same tree. MB: what the process took more at the end than after a fifth",
-    short={"steps": 2_000},
-    long={"steps": 100_000},
+    "Random insertions, removals and updates of 1 to 8 items, everything checked after each, and 20 times on the way "
+    "also that the folder opens as the same tree. MB: what the process has more at the end than after a fifth",
+    short={"steps": 1_000},
+    long={"steps": 25_000},
     repeat=1,
     timeout=7200,
 )
@@ -336,7 +336,7 @@ def _shaken(X: np.ndarray, steps: int, name: str, options: dict[str, Any]) -> fl
         online.partial_fit(X[:1], ids=["first"]).save(folder).remove(["first"])
         used = []
         for part in (steps // 5, steps - steps // 5):
-            row = shake(online, X, part, seed=part, most=1000, folder=Path(folder), every=max(1, steps // 20))
+            row = shake(online, X, part, seed=part, batch=8, most=1000, folder=Path(folder), every=max(1, steps // 20))
             used.append(_resident())
             online.remove(list(row))
         online.close()

@@ -11,7 +11,7 @@ import ramify
 from ramify.datasets import arrival_order, make_model_separated, make_strictly_separated
 from ramify.errors import InvalidInput, RamifyError
 from ramify.metrics import dendrogram_purity
-from ramify.online import Greedy, Grinch, Rotate
+from ramify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
 METHODS = [Greedy, Rotate, Grinch]
 EXACT = {"cap": None, "single_elimination": False, "single_search": False}
@@ -226,9 +226,10 @@ def test_one_two_and_no_points():
         assert online.partial_fit([[1.0, 2.0], [2.0, 1.0], [1.0, 2.1]]).ids_.tolist() == [2, 3, 4]
 
 
-def test_bad_input_changes_nothing():
+@pytest.mark.parametrize("method", [*METHODS, Perch, OHAC, MiniBatchHAC, MiniBatchSCC, LiveTree])
+def test_bad_input_changes_nothing(method):
     X = rows(20)
-    online = Grinch().partial_fit(X)
+    online = method().partial_fit(X)
     before = online.version_
     bad = X.copy()
     bad[7, 2] = np.nan
@@ -249,6 +250,13 @@ def test_bad_input_changes_nothing():
         with pytest.raises(RamifyError, match=message):
             call()
         assert online.version_ == before and len(online.ids_) == 20
+    online.partial_fit(X[:0]).remove([]).update([], X[:0])
+    assert online.version_ == before and len(online.remove(range(20))) == 0  # down to the last
+    assert online.partial_fit(X[:3]).tree_.n_leaves == 3
+
+
+def test_bad_parameters():
+    X = rows(20)
     for wrong, message in [
         ({"metric": "jaccard"}, "linkage= a function"),
         ({"linkage": "wrad"}, "linkage"),

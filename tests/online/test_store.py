@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 import ramify.online
 from ramify.errors import FileError, InvalidInput, RamifyWarning
-from ramify.online import Greedy, Grinch, LiveTree, Rotate
+from ramify.online import Greedy, Grinch, LiveTree, Perch, Rotate
 
-KILLS = int(os.environ.get("RAMIFY_KILLS", "15"))
+KILLS = int(os.environ.get("RAMIFY_KILLS", "10"))
 KINDS = [Greedy, Rotate, Grinch, LiveTree]
 
 
@@ -164,15 +166,65 @@ def test_a_long_journal_becomes_a_snapshot(tmp_path, monkeypatch):
     assert len(Greedy.open(tmp_path)) == 1203
 
 
+def test_a_disk_that_is_really_full_is_survived(tmp_path):
+    """The system refuses to let a file grow, in the journal first and then in a snapshot."""
+    folder = tmp_path / "tree"
+    Grinch(n_jobs=1).partial_fit(rows(12)).save(folder).close()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            fill_up(folder, write)
+        finally:
+            os._exit(1)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as said:
+        lines = said.read().split()
+    assert "refused" in lines and lines[-1] == "went-on"
+    assert len(list(folder.glob("snapshot-*"))) == 1
+    online = Grinch.open(folder)
+    assert len(online) == 12 + 50 * lines.count("added") + 1 and online._begin().tree.broken_rule(1e-6) == ""
+
+
+def fill_up(folder, said: int) -> None:
+    online = Grinch.open(folder)
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    for i in range(40):
+        before = len(online)
+        try:
+            online.partial_fit(rows(50, i))
+            os.write(said, b"added ")
+        except FileError:
+            assert len(online) == before
+            os.write(said, b"refused ")
+            break
+    try:
+        online.save(folder)
+        os.write(said, b"saved ")
+    except FileError:
+        os.write(said, b"refused ")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    online.partial_fit(rows(1, 99))
+    os.write(said, b"went-on")
+
+
+def row_of(item: int) -> np.ndarray:
+    row = np.random.default_rng(item).normal(size=5)
+    return (row / np.linalg.norm(row)).astype(np.float32)
+
+
 def work_for_ever(folder, seed: int, said: int) -> None:
     """Adds and removes, and writes down each change when it has been acknowledged."""
     online = ramify.online.open(folder)
     rng = np.random.default_rng(seed)
     while True:
         if rng.random() < 0.6 or len(online) < 20:
-            X = rng.normal(size=(int(rng.integers(1, 9)), 5)).astype(np.float32)
-            ids = [int(online.ids_.max()) + 1 + i for i in range(len(X))]
-            online.partial_fit(X, ids=ids)
+            first = int(online.ids_.max()) + 1
+            ids = list(range(first, first + int(rng.integers(1, 9))))
+            online.partial_fit(np.array([row_of(i) for i in ids]), ids=ids)
             line = "+"
         else:
             ids = rng.permutation(online.ids_)[: int(rng.integers(1, 6))].tolist()
@@ -184,12 +236,13 @@ def work_for_ever(folder, seed: int, said: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*ended within a record", "ignore:.*fork")
-@pytest.mark.parametrize("kind", [Grinch, LiveTree])
+@pytest.mark.parametrize("kind", [partial(Grinch, n_neighbors=5), partial(LiveTree, n_neighbors=5), Perch])
 def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
     folder = tmp_path / "tree"
-    kind(n_neighbors=5, n_jobs=1).partial_fit(rows(30)).save(folder).close()
+    kind(n_jobs=1).partial_fit(np.array([row_of(i) for i in range(30)])).save(folder).close()
     known = set(range(30))
     rng = np.random.default_rng(0)
+    acknowledged = 0
     for kill in range(KILLS):
         read, write = os.pipe()
         child = os.fork()
@@ -199,18 +252,23 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
             finally:
                 os._exit(1)
         os.close(write)
-        time.sleep(0.005 + 0.05 * float(rng.random()))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
         with os.fdopen(read) as said:
-            lines = said.read().splitlines()
+            lines = [said.readline()]  # it is at work
+            time.sleep(0.03 * float(rng.random()))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            lines += said.readlines()
         for line in lines:
             sign, *ids = line.split()
             known = known | {int(i) for i in ids} if sign == "+" else known - {int(i) for i in ids}
-        online = kind.open(folder)
+        acknowledged += len(lines)
+        online = ramify.online.open(folder)
         there = set(online.ids_.tolist())
         # One change may have been made and not yet acknowledged.
         assert len(there ^ known) <= 8 and (known <= there or there <= known)
-        assert online._begin().tree.broken_rule(1e-6) == ""
+        state = online._begin()
+        assert state.tree.broken_rule(1e-6) == ""
+        assert np.allclose(state.search.z(state.items.slots), [row_of(i) for i in online.ids_], atol=1e-6)
         known = there
         online.close()
+    assert acknowledged >= 2 * KILLS

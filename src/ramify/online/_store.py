@@ -127,6 +127,8 @@ class Store:
             os.replace(fresh, self.folder / "current.json")
             _sync_folder(self.folder)
         except OSError as error:
+            for half in (path, self.folder / journal, self.folder / "current.json.new"):  # they would fill the disk
+                half.unlink(missing_ok=True)
             raise FileError(f"{self.folder} cannot be written ({error.strerror}); the folder is as it was.") from error
         if self._journal is not None:
             self._journal.close()
