@@ -27,6 +27,22 @@ def test_add_and_remove(ramify, points: np.ndarray, tmp_path: Path) -> None:
     assert done.code == 1 and "grinch" in done.err and not (tmp_path / "kept2").exists()
 
 
+def test_replace_and_what_the_folder_was_begun_with(ramify, points: np.ndarray, tmp_path: Path) -> None:
+    np.save(tmp_path / "more.npy", points[:4] + 0.01)
+    (tmp_path / "names.txt").write_text("0\n1\nnew\nnewer")
+    assert ramify("add", "kept", "x.npy", "--method", "perch", "-p", "max_leaves=9").code == 0
+    done = ramify("add", "kept", "more.npy", "--ids", "names.txt", "--replace", "--json")
+    assert json.loads(done.out)["items"] == len(points) + 2  # 0 and 1 were counted, and are there
+    done = ramify("add", "kept", "more.npy", "--ids", "names.txt")
+    assert done.code == 1 and "id 'new' is in the tree already" in done.err
+    done = ramify("add", "kept", "more.npy", "--replace")
+    assert done.code == 1 and "needs --ids" in done.err
+    for options, told in [(["--method", "grinch"], "method='grinch'"), (["-p", "max_leaves=8"], "max_leaves=8")]:
+        done = ramify("add", "kept", "more.npy", *options)
+        assert done.code == 1 and "begun with method 'perch'" in done.err and told in done.err
+    assert ramify("add", "kept", "more.npy", "--method", "perch", "-p", "max_leaves=9").code == 0
+
+
 def test_watch_takes_what_appears(ramify, points: np.ndarray, tmp_path: Path) -> None:
     inbox = tmp_path / "kept" / "inbox"
     inbox.mkdir(parents=True)

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The folder that holds the tree.")]
 IdsFile = Annotated[Path | None, typer.Option("--ids", help="A file of ids, one a row: .txt .csv .tsv .jsonl .parquet")]
 IdsColumn = Annotated[str | None, typer.Option("--ids-column", help="Column or key with the ids.")]
-Method = Annotated[str, typer.Option(help="For a new folder: live, grinch, rotate or greedy.")]
+Method = Annotated[
+    str | None,
+    typer.Option(help="For a new folder: live (default), grinch, mini-batch-scc, rotate, perch, ohac, greedy, …"),
+]
 Sync = Annotated[bool, typer.Option("--sync", help="Wait for the disk: survives a power cut, too.")]
 
 
@@ -39,7 +42,10 @@ def add(
     ids: IdsFile = None,
     ids_column: IdsColumn = None,
     column: VectorColumn = None,
-    method: Method = "live",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Items that are there already get the new vectors.")
+    ] = False,
+    method: Method = None,
     param: Params = None,
     tree: Annotated[
         Path | None, typer.Option("--tree", help="Also write the tree as it is now: .tree .nwk .json")
@@ -63,12 +69,14 @@ def add(
     start = perf_counter()
     online, is_new = _open(folder, method, parse_params(param), sync)
     with closing(online):
-        online.partial_fit(vectors, ids=names, progress=show_progress(quiet or as_json))
+        fresh, called = _replace_known(online, vectors, names) if replace else (vectors, names)
+        online.partial_fit(fresh, ids=called, progress=show_progress(quiet or as_json))
         if is_new:
             online.save(folder, sync=sync)
         if tree is not None:
             write_tree(online.tree_, tree, [str(name) for name in online.ids_])
-    _done(online, folder, "added", vectors.shape[0], perf_counter() - start, as_json=as_json, quiet=quiet)
+    what = "added or replaced" if replace else "added"
+    _done(online, folder, what, vectors.shape[0], perf_counter() - start, as_json=as_json, quiet=quiet)
 
 
 def remove(
@@ -100,7 +108,7 @@ def remove(
 def watch(
     folder: Folder,
     inbox: Annotated[Path | None, typer.Option(help="Where vectors appear; default: DIR/inbox")] = None,
-    method: Method = "live",
+    method: Method = None,
     param: Params = None,
     every: Annotated[float, typer.Option(help="Seconds between looks.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Take what is there and stop.")] = False,
@@ -115,6 +123,8 @@ def watch(
     inbox = inbox or folder / "inbox"
     for needed in ("done", "failed"):
         (inbox / needed).mkdir(parents=True, exist_ok=True)
+    if not (quiet or once):
+        print(f"watching {inbox} every {every:g} s; Ctrl-C ends it")
     with closing(_Watched(folder, method, parse_params(param), sync)) as tree:
         while True:
             _take_all(tree, inbox, quiet=quiet)
@@ -126,7 +136,7 @@ def watch(
 class _Watched:
     """The tree of a folder that is opened, or made, when the first file has come."""
 
-    def __init__(self, folder: Path, method: str, params: dict[str, Any], sync: bool) -> None:
+    def __init__(self, folder: Path, method: str | None, params: dict[str, Any], sync: bool) -> None:
         self.folder, self._sync = folder, sync
         self._how = (method, params)
         self.online: OnlineTree | None = None
@@ -165,26 +175,56 @@ def _take_all(tree: _Watched, inbox: Path, *, quiet: bool) -> None:
         _done(online, tree.folder, f"{path.name}: added", vectors.shape[0], took, as_json=False, quiet=quiet)
 
 
-def _open(folder: Path, method: str, params: dict[str, Any], sync: bool) -> tuple[OnlineTree, bool]:
+def _open(folder: Path, method: str | None, params: dict[str, Any], sync: bool) -> tuple[OnlineTree, bool]:
     """The tree of a folder, and whether it is a new one, which has nothing to save yet."""
     import ramify.online
+    from ramify.errors import InvalidInput
     from ramify.validate import check_choice
 
-    if (folder / "current.json").exists():
-        return ramify.online.open(folder, sync=sync), False
-    kinds = {
-        "live": ramify.online.LiveTree,
-        "grinch": ramify.online.Grinch,
-        "rotate": ramify.online.Rotate,
-        "greedy": ramify.online.Greedy,
-    }
-    check_choice("method", method, tuple(kinds))
-    return kinds[method](**params), True
+    kinds = {kind._method: kind for kind in vars(ramify.online).values() if _is_method(kind)}
+    if method is not None:
+        check_choice("method", method, tuple(kinds))
+    if not (folder / "current.json").exists():
+        return kinds[method or "live"](**params), True
+    online = ramify.online.open(folder, sync=sync)
+    held, wanted = online.get_params(), {"method": method or online._method, **params}
+    odd = [name for name, value in wanted.items() if {"method": online._method, **held}.get(name) != value]
+    if odd:
+        online.close()
+        raise InvalidInput(
+            f"{folder} holds a tree that was begun with method {online._method!r} and its own parameters, not with "
+            f"{odd[0]}={wanted[odd[0]]!r}. Leave that out, or give another folder."
+        )
+    return online, False
+
+
+def _is_method(value: Any) -> bool:
+    from ramify.online import OnlineTree
+
+    return isinstance(value, type) and issubclass(value, OnlineTree) and value is not OnlineTree
+
+
+def _replace_known(online: OnlineTree, vectors: Any, names: list[str] | None) -> tuple[Any, list[str] | None]:
+    """Gives items that are there already their new vectors; returns the rest."""
+    from ramify.errors import InvalidInput
+
+    if names is None:
+        raise InvalidInput("--replace needs --ids, to know which items are there already.")
+    if len(names) != vectors.shape[0]:
+        raise InvalidInput(f"ids and X must be of equal length, got {len(names)} ids for {vectors.shape[0]} rows.")
+    items = _as_they_are(online, names)
+    known = [i for i, item in enumerate(items) if item in online]
+    rest = [i for i, item in enumerate(items) if item not in online]
+    online.update([items[i] for i in known], vectors[known])
+    return vectors[rest], [items[i] for i in rest]
 
 
 def _as_they_are(online: OnlineTree, ids: list[str]) -> list[Any]:
     """Ids are text on a command line; those that were counted are numbers in the tree."""
-    return [int(name) if name not in online and name.lstrip("-").isdigit() else name for name in ids]
+    numbers = [int(name) if name.lstrip("-").isdecimal() else name for name in ids]
+    return [
+        number if number in online and name not in online else name for name, number in zip(ids, numbers, strict=True)
+    ]
 
 
 def _done(

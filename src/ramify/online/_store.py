@@ -43,7 +43,9 @@ class Store:
         if create:
             self.folder.mkdir(parents=True, exist_ok=True)
         if not self.folder.is_dir():
-            raise FileError(f"{self.folder} is not a folder with an online tree; save(folder) makes one.")
+            raise FileError(
+                f"{self.folder} is not a folder with an online tree; save(folder) or `ramify add` makes one."
+            )
         here = self.folder.resolve()
         if not create and (saver := _saved.pop(here, None)) is not None:
             saver.hand_over()
@@ -83,7 +85,9 @@ class Store:
     def _current(self) -> dict[str, Any]:
         path = self.folder / "current.json"
         if not path.is_file():
-            raise FileError(f"{self.folder} is not a folder with an online tree; save(folder) makes one.")
+            raise FileError(
+                f"{self.folder} is not a folder with an online tree; save(folder) or `ramify add` makes one."
+            )
         try:
             whole = json.loads(path.read_text())
             current = dict(whole["current"])
