@@ -165,13 +165,35 @@ void of_lists(G& g, In1<Node> leaf, In2<Node> near, In2<float> weight) {
     each_row(leaf, near, weight, [&](Node v, auto n, auto w) { (g.*method)(v, n, w); });
 }
 
+// Row i of `near` are the nearest of leaf i; `back` has, one leaf after another, those that may have it among theirs.
+template <class G>
+void insert_into(G& g, In1<Node> leaf, In2<Node> near, In2<float> weight, In1<std::int64_t> start, In1<Node> back,
+                 In1<float> back_weight) {
+    nb::gil_scoped_release release;
+    std::size_t i = 0;
+    each_row(leaf, near, weight, [&](Node v, auto n, auto w) {
+        const auto first = static_cast<std::size_t>(start.data()[i]), last = static_cast<std::size_t>(start.data()[i + 1]);
+        g.insert(v, n, w, {back.data() + first, last - first}, {back_weight.data() + first, last - first});
+        ++i;
+    });
+}
+
+// What a leaf has to weigh more than to be among the nearest of each of these.
+template <class G>
+Array1<float> reaches(const G& g, In1<Node> leaf) {
+    std::vector<float> out(leaf.size());
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = g.lists().reach(leaf.data()[i]);
+    return to_numpy(std::move(out));
+}
+
 void bind_graph_tree(nb::module_& m) {
     using G = online::GraphTree;
     nb::class_<G>(m, "OnlineGraph")
         .def(nb::init<Tree&, int, int, int, Node>(), nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("neighbors"),
              nb::arg("rank"), nb::arg("tries"), nb::arg("largest"))
         .def("load", &of_lists<G, &G::load>)
-        .def("insert", &of_lists<G, &G::insert>)
+        .def("insert", &insert_into<G>)
+        .def("reach", &reaches<G>)
         .def("mend", &of_lists<G, &G::mend>)
         .def("remove", &remove_from<G>)
         .def("settle",
@@ -216,7 +238,8 @@ void bind_levels(nb::module_& m) {
             },
             nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("neighbors"), nb::arg("thresholds"))
         .def("load", &of_lists<L, &L::load>)
-        .def("insert", &of_lists<L, &L::insert>)
+        .def("insert", &insert_into<L>)
+        .def("reach", &reaches<L>)
         .def("mend", &of_lists<L, &L::mend>)
         .def("remove", &remove_from<L>)
         .def("update", &L::update, nb::call_guard<nb::gil_scoped_release>())

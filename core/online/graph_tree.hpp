@@ -74,6 +74,7 @@ public:
             asleep_[v] = 0;
             awake_.push_back(v);
         }
+        lists_.find_lost(tree_);
         refresh();
     }
     double cost() const {
@@ -86,13 +87,16 @@ public:
     // --- changes
     // -------------------------------------------------------------------------------------------------------
 
-    // A leaf that hangs nowhere comes into the tree: `near` are its nearest among those that came before, none twice.
-    void insert(Node x, std::span<const Node> near, std::span<const float> weight) {
+    // A leaf that hangs nowhere comes into the tree: `near` are its nearest among those that came before, none twice,
+    // and `back` others of them that may have it among theirs.
+    void insert(Node x, std::span<const Node> near, std::span<const float> weight, std::span<const Node> back,
+                std::span<const float> back_weight) {
         grow();
         if (tree_.root == x) return;
         for (std::size_t i = 0; i < near.size(); ++i) lists_.add(x, near[i], weight[i]);
         scale_[x] = scale_of(x);
         for (std::size_t i = 0; i < near.size(); ++i) offer(near[i], x, weight[i]);
+        for (std::size_t i = 0; i < back.size(); ++i) offer(back[i], x, back_weight[i]);
         collect(x);
         const Node u = best_place(x).node;
         const double w = with(u);
@@ -134,6 +138,7 @@ public:
             tree_.cross[top] += value(leaf, *lists_.find(leaf, near[i])) - before;
             ++count;
         }
+        lists_.set_whole(leaf);
         rescale(leaf, kNone, 1.0);
         wake(leaf);
     }
@@ -162,14 +167,12 @@ private:
 
     void grow() {
         const auto n = static_cast<std::size_t>(tree_.capacity());
-        if (seen_.size() >= n) return;
-        const std::size_t size = std::max(n, 2 * seen_.size());
+        if (tied_.size() >= n) return;
+        const std::size_t size = std::max(n, 2 * tied_.size());
         lists_.grow(size);
         scale_.resize(size, 0.0);
         tried_.resize(size, 0.0);
-        weight_.resize(size, 0.0);
-        seen_.resize(size, 0);
-        above_.resize(size, 0);
+        tied_.resize(size);
         asleep_.resize(size, 1);
     }
 
@@ -205,7 +208,8 @@ private:
     // `x`, which is not in the tree yet, may be among the nearest of `u`; then the farthest of them no longer is.
     void offer(Node u, Node x, float weight) {
         Node far;
-        if (!lists_.is_near(u, weight, far)) return;
+        const Edge* known = lists_.find(u, x);
+        if ((known != nullptr && known->mine) || !lists_.is_near(u, weight, far)) return;
         if (far != kNone) {
             double& cross = tree_.cross[tree_.lca(u, far)];
             cross -= value(u, *lists_.find(u, far));
@@ -216,38 +220,62 @@ private:
         if (-weight < scale_[u]) rescale(u, x, 0.9);
     }
 
-    double with(Node v) const { return seen_[v] == stamp_ ? weight_[v] : 0.0; }
-    bool is_above(Node v) const { return above_[v] == stamp_; }
+    double with(Node v) const { return tied_[v].stamp == stamp_ ? tied_[v].weight : 0.0; }
+    bool is_above(Node v) const { return tied_[v].stamp == stamp_ && tied_[v].where == Where::kAbove; }
 
-    // W(S, v) for every node v with an edge from S, S itself left out.
+    // W(S, v) for every node v with an edge from S, S itself left out. Each node above an end of these edges is seen
+    // once: the way up from an end stops where another one came by, and the sums follow once all ways are known, the
+    // last way first.
     void collect(Node s) {
         grow();
-        ++stamp_;
-        for (Node a = tree_.parent[s]; a != kNone; a = tree_.parent[a]) above_[a] = stamp_;
-        for (Node leaf = tree_.first_below(s);; leaf = tree_.next_up(leaf)) {
-            if (tree_.is_leaf(leaf))
-                for (const Edge& e : lists_[leaf]) {
-                    if (leaf != s && inside(s, e.to)) continue;
-                    const double w = value(leaf, e);
-                    for (Node a = e.to; a != kNone; a = tree_.parent[a]) {
-                        if (seen_[a] != stamp_) seen_[a] = stamp_, weight_[a] = 0.0;
-                        weight_[a] += w;
-                    }
-                }
-            if (leaf == s) break;
+        if (++stamp_ == 0) {
+            std::fill(tied_.begin(), tied_.end(), Tied{});
+            stamp_ = 1;
         }
-    }
-    // Subtrees are small: a few steps up.
-    bool inside(Node s, Node leaf) const {
-        for (Node a = leaf; a != kNone && tree_.size[a] <= tree_.size[s]; a = tree_.parent[a])
-            if (a == s) return true;
-        return false;
+        way_.clear();
+        ways_.clear();
+        go_up(tree_.parent[s], Where::kAbove);
+        leaves_.clear();
+        for (Node v = tree_.first_below(s);; v = tree_.next_up(v)) {
+            if (tree_.is_leaf(v)) {
+                leaves_.push_back(v);
+                tied_[v] = {0.0, stamp_, Where::kInside};
+            }
+            if (v == s) break;
+        }
+        for (const Node leaf : leaves_)
+            for (const Edge& e : lists_[leaf]) {
+                if (tied_[e.to].stamp != stamp_)
+                    go_up(e.to, Where::kBeside);
+                else if (tied_[e.to].where == Where::kInside)
+                    continue;
+                tied_[e.to].weight += value(leaf, e);
+            }
+        std::size_t end = way_.size();
+        for (auto begin = ways_.rbegin(); begin != ways_.rend(); end = *begin, ++begin)
+            for (std::size_t i = *begin; i < end; ++i)
+                if (const Node p = tree_.parent[way_[i]]; p != kNone) tied_[p].weight += tied_[way_[i]].weight;
     }
 
     // Every ancestor of a node whose parent is `p` gains or loses the edges to the other side.
     void add_cross(Node p, double sign) {
         for (Node c = p, a = tree_.parent[p]; a != kNone; c = a, a = tree_.parent[a])
             tree_.cross[a] += sign * with(tree_.sibling(c));
+    }
+
+    enum class Where : std::uint32_t { kBeside, kAbove, kInside };
+    // What ties S to a node, where `stamp` is that of the last collect.
+    struct Tied {
+        double weight = 0.0;
+        std::uint32_t stamp = 0;
+        Where where = Where::kBeside;
+    };
+    void go_up(Node v, Where where) {
+        ways_.push_back(way_.size());
+        for (; v != kNone && tied_[v].stamp != stamp_; v = tree_.parent[v]) {
+            tied_[v] = {0.0, stamp_, where};
+            way_.push_back(v);
+        }
     }
 
     struct Place {
@@ -352,10 +380,11 @@ private:
     double largest_;
     std::vector<double> scale_;   // of a leaf
     std::vector<double> tried_;   // size of a node when it was last offered another place
-    std::vector<double> weight_;  // W(S, v), where seen_[v] == stamp_
     std::vector<double> nearest_;
-    std::vector<std::uint64_t> seen_, above_;
-    std::uint64_t stamp_ = 0;
+    std::vector<Tied> tied_;          // of a node
+    std::vector<Node> leaves_, way_;  // of S, and nodes from ends of its edges upwards, one way after another
+    std::vector<std::size_t> ways_;   // where each of them begins
+    std::uint32_t stamp_ = 0;
     struct Step {
         Node node;
         double path;

@@ -48,8 +48,10 @@ public:
         grow();
         for (std::size_t i = 0; i < near.size(); ++i) lists_.add(leaf, near[i], weight[i]);
     }
-    // A new leaf and its nearest among those that came before; it gets its place by update().
-    void insert(Node x, std::span<const Node> near, std::span<const float> weight) {
+    // A new leaf, its nearest among those that came before, and others that may have it among theirs (`back`); it gets
+    // its place by update().
+    void insert(Node x, std::span<const Node> near, std::span<const float> weight, std::span<const Node> back,
+                std::span<const float> back_weight) {
         grow();
         level[x] = 0;
         best[x] = kNone;
@@ -57,18 +59,11 @@ public:
         mark(0, x);
         loose_.push_back(x);
         for (std::size_t i = 0; i < near.size(); ++i) {
-            const Node u = near[i];
-            lists_.add(x, u, weight[i]);
-            touch(u);
-            Node far;
-            if (!lists_.is_near(u, weight[i], far)) continue;
-            if (far != kNone) {
-                lists_.drop(u, far);
-                touch(far);
-            }
-            lists_.add(u, x, weight[i]);
-            mark(0, u);
+            lists_.add(x, near[i], weight[i]);
+            touch(near[i]);
+            offer(near[i], x, weight[i]);
         }
+        for (std::size_t i = 0; i < back.size(); ++i) offer(back[i], x, back_weight[i]);
     }
     void remove(Node x) {
         grow();
@@ -97,6 +92,7 @@ public:
             touch(near[i]);
             ++count;
         }
+        lists_.set_whole(leaf);
     }
 
     // Levels and best neighbours of all ids, as they were kept.
@@ -104,6 +100,7 @@ public:
         grow();
         std::copy(levels.begin(), levels.begin() + tree_.capacity(), level.begin());
         std::copy(bests.begin(), bests.begin() + tree_.capacity(), best.begin());
+        lists_.find_lost(tree_);
     }
 
     // --- the levels
@@ -148,6 +145,20 @@ private:
         group_.resize(size, kNone);
         known_.resize(size, 0);
         chosen_.resize(size, 0);
+    }
+
+    // `x` may be among the nearest of `u`; then the farthest of them no longer is.
+    void offer(Node u, Node x, float weight) {
+        Node far;
+        const Edge* known = lists_.find(u, x);
+        if ((known != nullptr && known->mine) || !lists_.is_near(u, weight, far)) return;
+        if (far != kNone) {
+            lists_.drop(u, far);
+            touch(far);
+        }
+        lists_.add(u, x, weight);
+        touch(u);
+        mark(0, u);
     }
 
     // `v` is tied to others than before, and so is all above it.

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "live/tree.hpp"
@@ -22,7 +23,9 @@ public:
     explicit NeighborLists(int neighbors) : k_(neighbors) {}
 
     void grow(std::size_t nodes) {
-        if (edges_.size() < nodes) edges_.resize(std::max(nodes, 2 * edges_.size()));
+        if (edges_.size() >= nodes) return;
+        edges_.resize(std::max(nodes, 2 * edges_.size()));
+        lost_.resize(edges_.size(), 0);
     }
     const std::vector<Edge>& operator[](Node leaf) const { return edges_[leaf]; }
     int neighbors() const { return k_; }
@@ -47,6 +50,7 @@ public:
         }
     }
     // Whether a leaf this near would be among the nearest of `u`; `far` is then the one that has to go, or kNone.
+    // Where some of the nearest have gone, nobody knows who comes after those that are left: only nearer ones may enter.
     bool is_near(Node u, float weight, Node& far) const {
         int count = 0;
         const Edge* last = nullptr;
@@ -56,11 +60,30 @@ public:
                 if (last == nullptr || e.weight < last->weight) last = &e;
             }
         far = kNone;
-        if (count < k_) return true;
+        if (last == nullptr || (count < k_ && !lost_[u])) return true;
         if (weight <= last->weight) return false;
-        far = last->to;
+        if (count == k_) far = last->to;
         return true;
     }
+    // What a leaf has to weigh more than to be among the nearest of `u`.
+    float reach(Node u) const {
+        constexpr float all = -std::numeric_limits<float>::infinity();
+        int count = 0;
+        float least = std::numeric_limits<float>::infinity();
+        for (const Edge& e : edges_[u])
+            if (e.mine) {
+                ++count;
+                least = std::min(least, e.weight);
+            }
+        return count == 0 || (count < k_ && !lost_[u]) ? all : least;
+    }
+    // Of lists that were kept: those with fewer than they could have.
+    void find_lost(const live::Tree& tree) {
+        for (Node v = 0; v < tree.capacity(); ++v)
+            if (tree.is_alive(v) && tree.is_leaf(v)) lost_[v] = own(v) < std::min(k_, tree.leaves() - 1);
+    }
+    // The list of `u` is as long as it can be.
+    void set_whole(Node u) { lost_[u] = 0; }
     // `far` is no longer among the nearest of `u`.
     void drop(Node u, Node far) {
         Edge* e = find(u, far);
@@ -72,8 +95,12 @@ public:
     }
     // Nobody has `x` as a neighbour any more.
     void forget(Node x) {
-        for (const Edge& e : edges_[x]) erase(e.to, x);
+        for (const Edge& e : edges_[x]) {
+            if (e.theirs) lost_[e.to] = 1;
+            erase(e.to, x);
+        }
         edges_[x].clear();
+        lost_[x] = 0;
     }
 
 private:
@@ -84,6 +111,7 @@ private:
 
     int k_;
     std::vector<std::vector<Edge>> edges_;  // of a leaf
+    std::vector<char> lost_;                // whether one of its nearest has gone and no other came for it
 };
 
 }  // namespace ramify::online

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from ramify import GraphTree, Tree, _core
 from ramify.errors import InvalidInput, RamifyError
 from ramify.metrics import dendrogram_purity
-from ramify.online import LiveTree
+from ramify.online import LiveTree, MiniBatchSCC
+from ramify.online._neighbors import NeighborTree
 
 
 def groups(n, d=8, clusters=8, seed=0, spread=0.25):
@@ -61,13 +64,16 @@ def test_no_other_place_is_better(seed, n):
         pairs |= {(int(j), i): 0.5 * float(w) * weight[i] * weight[j] for j, w in zip(near, value, strict=True)}
     graph.refresh(0.0)
     assert graph.cost() == pytest.approx(naive_cost(start, weight[:n], pairs))
-    near = rng.permutation(n)[: rng.integers(0, n)].astype(np.int32)
+    near, back = np.split(rng.permutation(n).astype(np.int32), [rng.integers(0, n)])
+    back = back[: rng.integers(0, len(back) + 1)]
     value = rng.random(len(near)).astype(np.float32)
+    back_value = rng.random(len(back)).astype(np.float32)
     # Everybody's list has room, so that x is among the nearest of all of its nearest: such an edge counts in full.
     pairs |= {(int(j), n): float(w) * weight[n] * weight[j] for j, w in zip(near, value, strict=True)}
+    pairs |= {(int(j), n): 0.5 * float(w) * weight[n] * weight[j] for j, w in zip(back, back_value, strict=True)}
     best = min(naive_cost(_with_leaf(start, u), weight, pairs) for u in range(start.n_nodes))
     leaf = _core.online_make_leaves(tree, np.empty((1, 0)), weight[n:])
-    graph.insert(leaf, near[None], value[None])
+    graph.insert(leaf, near[None], value[None], np.array([0, len(back)]), back, back_value)
     assert graph.cost() == pytest.approx(best)
     order = np.append(np.arange(n), leaf).astype(np.int32)
     assert naive_cost(Tree(tree.freeze(order)[0]), weight, pairs) == pytest.approx(best)
@@ -93,6 +99,46 @@ def _with_leaf(tree: Tree, u: int) -> Tree:
     parent[m + 1] = parent[shift[u]]
     parent[shift[u]] = parent[n] = m + 1
     return Tree.from_parents(parent, n + 1)
+
+
+def nearest(X: np.ndarray, k: int, metric: str) -> np.ndarray:
+    """Sorted: the k nearest other rows of every row."""
+    X = X.astype(np.float64)
+    if metric == "cosine":
+        X = X / np.linalg.norm(X, axis=1, keepdims=True)
+    score = X @ X.T
+    if metric == "sqeuclidean":
+        score -= 0.5 * np.diag(score).copy()
+    np.fill_diagonal(score, -np.inf)
+    return np.sort(np.argsort(-score, axis=1)[:, :k], axis=1)
+
+
+def kept_nearest(online: NeighborTree, k: int) -> np.ndarray:
+    state = online._begin()
+    leaves = state.items.leaves
+    place = np.full(state.tree.capacity, -1)
+    place[leaves] = np.arange(len(leaves))
+    a, b, _ = state.graph.neighbors(leaves)
+    assert (np.bincount(place[a], minlength=len(leaves)) == k).all()
+    return np.sort(place[b].reshape(len(leaves), k), axis=1)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "dot"])
+@pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
+def test_lists_are_those_of_a_search_among_all(metric, method):
+    X = groups(3000, d=6, clusters=5, seed=8)[0] + 3.0 * (metric == "dot")  # products above 0 are edges
+    online = method(metric, n_neighbors=7).partial_fit(X[:300])
+    at = 300
+    for step in (1, 1, 5, 100, 1500, 40):  # more than two blocks of queries, too
+        online.partial_fit(X[at : at + step])
+        at += step
+    assert (kept_nearest(online, 7) == nearest(X[:at], 7, metric)).all()
+    online = pickle.loads(pickle.dumps(online))
+    online.partial_fit(X[at:])
+    assert (kept_nearest(online, 7) == nearest(X, 7, metric)).all()
+    if method is LiveTree:  # lists with gaps are filled when there is time
+        online.remove(range(0, 3000, 10)).partial_fit(X[:200:10]).refresh(0.0).refresh(30.0)
+        assert (kept_nearest(online, 7) == nearest(np.stack([*X, *X[:200:10]])[online.ids_], 7, metric)).all()
 
 
 @pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "dot"])

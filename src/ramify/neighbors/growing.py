@@ -2,14 +2,15 @@
 
 Methods that take points one by one need, for each, its neighbours among all that came before it. A batch is searched at
 once: against the rows that are there and against itself, in blocks of matrix products, and of two rows of the batch
-only the later one sees the other. Up to some ten thousand rows everything is looked at; beyond, the rows of the nearest
+only the later one sees the other. For methods that keep everyone's neighbours, the same products also say who has a new
+row among its own nearest. Up to some ten thousand rows everything is looked at; beyond, the rows of the nearest
 coarse cells, which are found anew whenever the number of rows has doubled.
 """
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -20,12 +21,21 @@ from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 
-__all__ = ["GrowingRows"]
+__all__ = ["Arrived", "GrowingRows"]
 
 _EXACT = 20_000  # rows up to which all are looked at
 _QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
 _ALONE = 1 << 25  # products up to which one thread is enough
 _PROBES = 24  # cells that a row looks at: 95 % and more of the nearest 10 on images and sentences
+
+
+class Arrived(NamedTuple):
+    """Where new rows are, and who is near them."""
+
+    slots: np.ndarray  #: of each, int32
+    near: np.ndarray  #: int32 of shape (m, k), slots of the nearest, nearest first; -1 where there are fewer
+    start: np.ndarray  #: int64 of shape (m + 1,): row i is also within reach of ``back[start[i] : start[i + 1]]``
+    back: np.ndarray  #: slots, int32
 
 
 class GrowingRows:
@@ -44,6 +54,7 @@ class GrowingRows:
         self._method, self._seed, self._n_jobs = method, seed, n_jobs
         self._z = np.empty((0, 0), dtype=np.float32)
         self._bias = np.empty(0, dtype=np.float32)
+        self._reach = np.empty(0, dtype=np.float32)  # score from which on a row is among the nearest of this one
         self._free: list[int] = []
         self._used = 0
         self._count = 0
@@ -63,7 +74,7 @@ class GrowingRows:
     def z(self, slots: np.ndarray) -> np.ndarray:
         return self._z[slots]
 
-    def add(self, z: np.ndarray, squared: np.ndarray | None, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def add(self, z: np.ndarray, squared: np.ndarray | None, k: int, *, back: bool = False) -> Arrived:
         """Slots of these new rows, and for each the slots of its ``k`` nearest among all that came before it.
 
         Parameters
@@ -71,36 +82,44 @@ class GrowingRows:
         z : float32 array of shape (m, d)
         squared : array of shape (m,), or None
             |z|² where nearness is distance, None where it is the product.
-
-        Returns
-        -------
-        slots : int32 array of shape (m,)
-        near : int32 array of shape (m, k)
-            Nearest first; -1 where there are fewer.
+        back : bool
+            Whether to look, too, for the rows that came before it and have it within their reach.
         """
         slots = self._take(len(z), z.shape[1])
         self._z[slots] = z
         bias = np.zeros(len(z), np.float32) if squared is None else (-0.5 * squared).astype(np.float32)
         keys, locks = empty_heaps(len(z), k)
-        self._offer_present(z, keys, locks)
-        self._offer_earlier(z, bias, slots, keys, locks)
+        reached = _Reached(bias) if back else None
+        self._offer_present(z, keys, locks, reached)
+        within = self._offer_earlier(z, bias, slots, keys, locks, back)
+        near, score = _best(keys, k)
+        if reached is not None:
+            for I, J, products in within:
+                reached.look(products, _ids(I), slots[J], score[J, -1])
         self._bias[slots] = bias
+        self._reach[slots] = np.inf
         self._count += len(z)
         self._list(slots)
-        return slots, _best(keys, k)
+        return Arrived(slots, near, *(reached or _Reached(bias)).others(near))
 
     def put(self, z: np.ndarray, squared: np.ndarray | None) -> np.ndarray:
         """Slots of these new rows, which look for nobody."""
         slots = self._take(len(z), z.shape[1])
         self._z[slots] = z
         self._bias[slots] = 0.0 if squared is None else (-0.5 * squared).astype(np.float32)
+        self._reach[slots] = np.inf
         self._count += len(z)
         self._list(slots)
         return slots
 
+    def set_reach(self, slots: np.ndarray, value: np.ndarray, *, squared: bool) -> None:
+        """A row is among the nearest of these if its product with them is above, or its distance squared below."""
+        self._reach[slots] = -self._bias[slots] - 0.5 * value if squared else value
+
     def remove(self, slots: np.ndarray) -> None:
         """These rows are gone."""
         self._bias[slots] = -np.inf
+        self._reach[slots] = np.inf
         self._count -= len(slots)
         self._free.extend(np.asarray(slots)[::-1].tolist())
         if self._cells is not None:
@@ -110,8 +129,8 @@ class GrowingRows:
     def nearest(self, z: np.ndarray, k: int) -> np.ndarray:
         """Slots of the ``k`` rows nearest to each of ``z``, nearest first; -1 where there are fewer."""
         keys, locks = empty_heaps(len(z), k)
-        self._offer_present(z, keys, locks)
-        return _best(keys, k)
+        self._offer_present(z, keys, locks, None)
+        return _best(keys, k)[0]
 
     def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Values and arrays that say all there is to say."""
@@ -124,6 +143,7 @@ class GrowingRows:
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Fills an empty object with what :meth:`dump` gave."""
         self._z, self._bias = arrays["z"].copy(), arrays["bias"].copy()
+        self._reach = np.full(len(self._bias), np.inf, dtype=np.float32)
         self._free = arrays["free"].tolist()
         self._used = len(self._bias)
         there = np.flatnonzero(np.isfinite(self._bias)).astype(np.int32)
@@ -151,7 +171,8 @@ class GrowingRows:
             if self._used:
                 grown[: self._used] = self._z[: self._used]
             self._z = grown
-            self._bias = np.concatenate([self._bias, np.full(size - len(self._bias), -np.inf, dtype=np.float32)])
+            more = np.full(size - len(self._bias), np.inf, dtype=np.float32)
+            self._bias, self._reach = np.concatenate([self._bias, -more]), np.concatenate([self._reach, more])
             self._cell = np.concatenate([self._cell, np.zeros(size - len(self._cell), dtype=np.int32)])
         slots = np.array([*again, *range(self._used, need)], dtype=np.int32)
         self._used = need
@@ -159,37 +180,42 @@ class GrowingRows:
 
     # --- searching ----------------------------------------------------------------------------------------------------
 
-    def _offer_present(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+    def _offer_present(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
         if self._cells is None:
-            self._offer_all(z, keys, locks)
+            self._offer_all(z, keys, locks, reached)
         else:
-            self._offer_cells(z, keys, locks)
+            self._offer_cells(z, keys, locks, reached)
 
-    def _offer_all(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+    def _offer_all(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
         blocks = [(I, J) for I in row_blocks(len(z), _QUERIES) for J in row_blocks(self._used, _COLUMNS)]
 
         def work(block: tuple[slice, slice]) -> None:
             I, J = block
             columns = np.arange(J.start, J.stop, dtype=np.int32)
-            _offer(keys, locks, z[I] @ self._z[J].T, _ids(I), columns, self._bias[J])
+            score = z[I] @ self._z[J].T
+            _offer(keys, locks, score, _ids(I), columns, self._bias[J])
+            if reached is not None:
+                reached.look(score, _ids(I), columns, self._reach[J])
 
         map_blocks(work, blocks, n_jobs=self._jobs(len(z) * self._used))
 
     def _offer_earlier(
-        self, z: np.ndarray, bias: np.ndarray, slots: np.ndarray, keys: np.ndarray, locks: np.ndarray
-    ) -> None:
+        self, z: np.ndarray, bias: np.ndarray, slots: np.ndarray, keys: np.ndarray, locks: np.ndarray, keep: bool
+    ) -> list[tuple[slice, slice, np.ndarray]]:
         parts = row_blocks(len(z), _QUERIES)
 
-        def work(block: tuple[slice, slice]) -> None:
+        def work(block: tuple[slice, slice]) -> tuple[slice, slice, np.ndarray] | None:
             I, J = block
             score = z[I] @ z[J].T
             if I is J:
                 score[np.triu_indices(len(score))] = -np.inf
             _offer(keys, locks, score, _ids(I), slots[J], bias[J])
+            return (I, J, score) if keep else None
 
-        map_blocks(work, [(I, J) for i, I in enumerate(parts) for J in parts[: i + 1]], n_jobs=self._jobs(len(z) ** 2))
+        pairs = [(I, J) for i, I in enumerate(parts) for J in parts[: i + 1]]
+        return [kept for kept in map_blocks(work, pairs, n_jobs=self._jobs(len(z) ** 2)) if kept is not None]
 
-    def _offer_cells(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray) -> None:
+    def _offer_cells(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
         assert self._cells is not None
         probes = min(_PROBES, len(self._cells))
         jobs = self._jobs(len(z) * (len(self._cells) + probes * self._count // len(self._cells)))
@@ -200,7 +226,10 @@ class GrowingRows:
             c, queries = pair
             columns = self._lists[c].slots
             if len(columns):
-                _offer(keys, locks, z[queries] @ self._z[columns].T, queries, columns, self._bias[columns])
+                score = z[queries] @ self._z[columns].T
+                _offer(keys, locks, score, queries, columns, self._bias[columns])
+                if reached is not None:
+                    reached.look(score, queries, columns, self._reach[columns])
 
         map_blocks(work, list(_by_cell(cell.ravel(), rows)), n_jobs=jobs)
 
@@ -233,6 +262,28 @@ class _Some(SimpleNamespace):
 
     def __len__(self) -> int:
         return len(self.z)
+
+
+class _Reached:
+    """Pairs of a new row and one that has it within reach."""
+
+    def __init__(self, bias: np.ndarray) -> None:
+        self._bias = bias
+        self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def look(self, score: np.ndarray, rows: np.ndarray, columns: np.ndarray, reach: np.ndarray) -> None:
+        bias = self._bias[rows]
+        i, j = np.nonzero((score + bias[:, None] if bias.any() else score) > reach)
+        self._pairs.append((rows[i], columns[j]))
+
+    def others(self, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where those of each new row begin, and their slots; without the row's own nearest."""
+        row = np.concatenate([np.empty(0, np.int32), *(pair[0] for pair in self._pairs)])
+        slot = np.concatenate([np.empty(0, np.int32), *(pair[1] for pair in self._pairs)])
+        fresh = ~(near[row] == slot[:, None]).any(axis=1)
+        row, slot = row[fresh], slot[fresh]
+        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(self._bias)))])
+        return start.astype(np.int64), slot[np.lexsort((slot, row))]
 
 
 class _Slots:
@@ -279,8 +330,8 @@ def _offer(
     _core.offer(keys, locks, score, rows, columns, none, columns, np.zeros(len(rows), np.float32), bias, False, False)
 
 
-def _best(keys: np.ndarray, k: int) -> np.ndarray:
+def _best(keys: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     near, score = np.empty((len(keys), k), dtype=np.int32), np.empty((len(keys), k), dtype=np.float32)
     _core.best(keys, near, score)
     near[~np.isfinite(score)] = -1
-    return near
+    return near, score

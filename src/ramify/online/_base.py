@@ -435,7 +435,7 @@ class OnlineTree(ClusterMixin, BaseEstimator):
         features = state.rows.features(X)
         z, squared = state.rows.searched(features)
         with one_blas_thread():
-            slots, near = state.search.add(z, squared, self._n_near)
+            slots, near, *_ = state.search.add(z, squared, self._n_near)
         leaves = _core.online_make_leaves(state.tree, features * weight[:, None], weight)
         state.items.add(ids, slots, leaves)
         self._keep(state, slots, X)

@@ -15,6 +15,7 @@ from ramify.parallel import one_blas_thread
 __all__ = ["NeighborTree"]
 
 _SHORT = 2 / 3  # a point with fewer than this share of its neighbours left looks for new ones
+_PAIRS = 8192  # of rows whose products are worked out at once
 
 
 class NeighborTree(OnlineTree):
@@ -32,6 +33,10 @@ class NeighborTree(OnlineTree):
         """Weights of edges, the larger the nearer, from cosines, products or squared distances."""
         raise NotImplementedError
 
+    def _unweigh(self, state: State, weight: np.ndarray) -> np.ndarray:
+        """Cosines, products or squared distances of such weights; −inf is farther than everything."""
+        raise NotImplementedError
+
     def _begin(self) -> State:
         state = super()._begin()
         if state.tree is None:
@@ -44,12 +49,20 @@ class NeighborTree(OnlineTree):
             return
         z, squared = state.rows.searched(state.rows.features(X))
         with one_blas_thread():
-            slots, near = state.search.add(z, squared, self.n_neighbors)
+            slots, near, start, back = state.search.add(z, squared, self.n_neighbors, back=True)
         leaves = _core.online_make_leaves(state.tree, np.empty((len(X), 0)), weight)
         state.items.add(ids, slots, leaves)
         state.changed += len(leaves)
         state.streamed += len(leaves)
-        state.graph.insert(leaves, *self._edges(state, slots, near))
+        edges = self._edges(state, slots, near)
+        _, weights = self._edges(state, back, np.repeat(slots, np.diff(start))[:, None])
+        state.graph.insert(leaves, *edges, start, state.items.leaf_of(back), weights.ravel())
+        self._note_reach(state, np.unique(np.concatenate([slots, near[near >= 0], back])))
+
+    def _note_reach(self, state: State, slots: np.ndarray) -> None:
+        """Tells the search what is near enough for these."""
+        value = self._unweigh(state, state.graph.reach(state.items.leaf_of(slots)))
+        state.search.set_reach(slots, value, squared=state.rows.similarity.name == "sqeuclidean")
 
     def _remove(self, state: State, slots: np.ndarray) -> None:
         least = int(np.ceil(_SHORT * min(self.n_neighbors, max(len(state.items) - len(slots) - 1, 0))))
@@ -70,13 +83,15 @@ class NeighborTree(OnlineTree):
         near = np.take_along_axis(near, order, axis=1)[:, : self.n_neighbors]
         near[near == own[:, None]] = -1
         state.graph.mend(short, *self._edges(state, own, np.ascontiguousarray(near)))
+        self._note_reach(state, own)
 
     def _edges(self, state: State, slots: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Leaves and weights of these neighbours, -1 where there are fewer."""
         there = near >= 0
         value = np.zeros(near.shape, dtype=np.float64)
-        for start in range(0, len(slots), 256):
-            part = slice(start, start + 256)
+        step = max(1, _PAIRS // near.shape[1])
+        for start in range(0, len(slots), step):
+            part = slice(start, start + step)
             A, B = state.search.z(slots[part]), state.search.z(np.maximum(near[part], 0))
             dot = np.einsum("id,ikd->ik", A, B)
             if state.rows.similarity.name == "sqeuclidean":
@@ -99,6 +114,7 @@ class NeighborTree(OnlineTree):
             place = np.arange(len(row)) - np.repeat(start, count)
             near[row, place], value[row, place] = edges["to"], edges["weight"]
             state.graph.load(leaves, near, value)
+            self._note_reach(state, state.items.slots)
 
 
 def typical(value: np.ndarray, there: np.ndarray) -> float | None:

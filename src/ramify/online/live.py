@@ -191,6 +191,10 @@ class LiveTree(NeighborTree):
             state.graph.refresh(LEAST_SCALE * state.scale)
         return -distance
 
+    def _unweigh(self, state: State, weight: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        return weight if name == "dot" else 1.0 + weight if name == "cosine" else -weight
+
     def _rescale(self, state: State) -> None:
         """Scales of all leaves as they are by now."""
         if state.rows.similarity.name != "dot":
@@ -220,6 +224,7 @@ class LiveTree(NeighborTree):
         is_dot = state.rows.similarity.name == "dot"
         value[row, place] = np.maximum(graph.weight, 0.0) if is_dot else -np.maximum(graph.distances(), 0.0)
         state.graph.load(leaves, near, value)
+        self._note_reach(state, slots)
         self._rescale(state)
         return len(X)
 

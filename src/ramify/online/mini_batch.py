@@ -110,6 +110,16 @@ class MiniBatchSCC(NeighborTree):
         scale = state.scale or 1.0
         return scale / (scale + value) if name == "sqeuclidean" else np.maximum(value / scale, 0.0)
 
+    def _unweigh(self, state: State, weight: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        if name == "cosine":
+            return 2.0 * weight - 1.0
+        scale = state.scale or 1.0
+        if name == "dot":
+            return scale * weight
+        with np.errstate(divide="ignore"):
+            return np.where(weight > 0.0, scale / weight - scale, np.inf)
+
     def _add(self, state: State, named: list[Hashable], X: np.ndarray, weight: np.ndarray, report: Progress) -> None:
         super()._add(state, named, X, weight, report)
         state.graph.update()
