@@ -1,6 +1,7 @@
 // Bindings of the online methods. Leaves are the caller's business: it makes them, in the order in which they come.
 #include "common/bind.hpp"
 
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <chrono>
@@ -172,7 +173,8 @@ void insert_into(G& g, In1<Node> leaf, In2<Node> near, In2<float> weight, In1<st
     nb::gil_scoped_release release;
     std::size_t i = 0;
     each_row(leaf, near, weight, [&](Node v, auto n, auto w) {
-        const auto first = static_cast<std::size_t>(start.data()[i]), last = static_cast<std::size_t>(start.data()[i + 1]);
+        const auto first = static_cast<std::size_t>(start.data()[i]),
+                   last = static_cast<std::size_t>(start.data()[i + 1]);
         g.insert(v, n, w, {back.data() + first, last - first}, {back_weight.data() + first, last - first});
         ++i;
     });
@@ -207,6 +209,13 @@ void bind_graph_tree(nb::module_& m) {
                  });
              })
         .def("refresh", nb::overload_cast<double>(&G::refresh), nb::call_guard<nb::gil_scoped_release>())
+        .def("rescale", &G::rescale_all, nb::call_guard<nb::gil_scoped_release>())
+        .def("count",
+             [](const G& g, In1<Node> leaf) {
+                 std::vector<int> out(leaf.size());
+                 for (std::size_t i = 0; i < out.size(); ++i) out[i] = g.lists().own(leaf.data()[i]);
+                 return to_numpy(std::move(out));
+             })
         .def("ranked_distances",
              [](G& g, In1<Node> leaf) {
                  std::vector<double> out(leaf.size());
@@ -221,6 +230,7 @@ void bind_graph_tree(nb::module_& m) {
                  g.restore(least, {scales.data(), scales.size()}, {tried.data(), tried.size()},
                            {awake.data(), awake.size()});
              })
+        .def("broken_rule", &G::broken_rule)
         .def("wake_all", &G::wake_all)
         .def("cost", &G::cost)
         .def_prop_ro("waiting", &G::waiting)
@@ -244,6 +254,7 @@ void bind_levels(nb::module_& m) {
         .def("remove", &remove_from<L>)
         .def("update", &L::update, nb::call_guard<nb::gil_scoped_release>())
         .def("neighbors", [](const L& g, In1<Node> leaf) { return directed(g.lists(), leaf); })
+        .def("broken_rule", [](const L& g, const Tree& tree) { return g.lists().broken_rule(tree); })
         .def_prop_ro("decisions", [](const L& g) { return g.decisions; })
         .def("levels", [](const L& g) { return to_numpy(std::vector(g.level)); })
         .def("best", [](const L& g) { return to_numpy(std::vector(g.best)); })

@@ -7,11 +7,12 @@
 // only the ways from the neighbours of S up to the root are looked at, and the sum so far bounds what lies below.
 #pragma once
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "live/tree.hpp"
@@ -58,6 +59,12 @@ public:
                 for (const Edge& e : lists_[v])
                     if (e.to > v) tree_.cross[tree_.lca(v, e.to)] += value(v, e);
     }
+    // The same where only the lists have changed: leaves whose scale is another by now, and their edges.
+    void rescale_all(double least) {
+        least_ = least;
+        for (Node v = 0; v < tree_.capacity(); ++v)
+            if (tree_.is_alive(v) && tree_.is_leaf(v)) rescale(v, kNone, 1.0);
+    }
     // Distance to the neighbour that sets the scale of each leaf.
     double raw_scale(Node leaf) { return ranked_distance(leaf); }
     std::vector<double>& scales() { return scale_; }
@@ -82,6 +89,21 @@ public:
         for (Node v = 0; v < tree_.capacity(); ++v)
             if (tree_.is_alive(v) && !tree_.is_leaf(v)) sum += tree_.size[v] * tree_.cross[v];
         return sum;
+    }
+
+    // The first rule found broken, or an empty string. `tolerance` is that of cross weights, in the largest of them.
+    std::string broken_rule(double tolerance) {
+        if (const std::string rule = lists_.broken_rule(tree_); !rule.empty()) return rule;
+        const std::vector<double> kept = tree_.cross;
+        refresh();
+        std::vector<double> fresh = kept;
+        fresh.swap(tree_.cross);
+        double most = 0.0;
+        for (const double w : fresh) most = std::max(most, w);
+        for (Node v = 0; v < tree_.capacity(); ++v)
+            if (tree_.is_alive(v) && !(std::abs(kept[v] - fresh[v]) <= tolerance * most))
+                return "the weight that meets in " + std::to_string(v) + " is not that of its edges";
+        return "";
     }
 
     // --- changes
@@ -378,8 +400,8 @@ private:
     int rank_, tries_;
     double least_ = 0.0;
     double largest_;
-    std::vector<double> scale_;   // of a leaf
-    std::vector<double> tried_;   // size of a node when it was last offered another place
+    std::vector<double> scale_;  // of a leaf
+    std::vector<double> tried_;  // size of a node when it was last offered another place
     std::vector<double> nearest_;
     std::vector<Tied> tied_;          // of a node
     std::vector<Node> leaves_, way_;  // of S, and nodes from ends of its edges upwards, one way after another

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "live/tree.hpp"
@@ -50,7 +51,8 @@ public:
         }
     }
     // Whether a leaf this near would be among the nearest of `u`; `far` is then the one that has to go, or kNone.
-    // Where some of the nearest have gone, nobody knows who comes after those that are left: only nearer ones may enter.
+    // Where some of the nearest have gone, nobody knows who comes after those that are left: only nearer ones may
+    // enter.
     bool is_near(Node u, float weight, Node& far) const {
         int count = 0;
         const Edge* last = nullptr;
@@ -101,6 +103,29 @@ public:
         }
         edges_[x].clear();
         lost_[x] = 0;
+    }
+
+    // The first rule found broken, or an empty string.
+    std::string broken_rule(const live::Tree& tree) const {
+        for (Node v = 0; v < static_cast<Node>(edges_.size()); ++v) {
+            const std::string name = "the list of " + std::to_string(v);
+            const bool is_leaf = tree.is_alive(v) && tree.is_leaf(v);
+            if (!is_leaf && !edges_[v].empty()) return name + " is not that of a leaf";
+            if (own(v) > k_) return name + " is too long";
+            for (const Edge& e : edges_[v]) {
+                if (!e.mine && !e.theirs) return name + " has an edge that nobody wants";
+                if (e.to == v || !tree.is_alive(e.to) || !tree.is_leaf(e.to))
+                    return name + " has an end that is no leaf";
+                const auto same = [&](const Edge& o) { return o.to == e.to; };
+                if (std::count_if(edges_[v].begin(), edges_[v].end(), same) != 1) return name + " has an edge twice";
+                const auto back =
+                    std::find_if(edges_[e.to].begin(), edges_[e.to].end(), [&](const Edge& o) { return o.to == v; });
+                if (back == edges_[e.to].end() || back->mine != e.theirs || back->theirs != e.mine ||
+                    back->weight != e.weight)
+                    return name + " and that of " + std::to_string(e.to) + " do not agree";
+            }
+        }
+        return "";
     }
 
 private:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from ramify.graph._edges import LEAST_SCALE, SCALE_AT, neighbor_edges
-from ramify.graph._far import link_parts, tie_together
-from ramify.graph._scales import LAST, Rows, grow, micro_clusters, next_scale, roots_of
+from ramify.graph._scales import Rows, grow, micro_clusters, next_scale, roots_of
 from ramify.graph._search import Budget
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress
@@ -30,7 +29,6 @@ def regrow(
     similarity: Similarity,
     *,
     n_neighbors: int,
-    whole: bool = False,
     budget_seconds: float | None = None,
     random_state: Any = 0,
     n_jobs: int | None = -1,
@@ -46,8 +44,6 @@ def regrow(
     X : array of shape (n, d)
     similarity : Similarity
     n_neighbors : int
-    whole : bool
-        The lower ones, too: the batch method on these neighbours. ``tree`` does not matter then.
     budget_seconds : float, optional
     random_state, n_jobs
 
@@ -60,12 +56,6 @@ def regrow(
     """
     deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
     budget = Budget(deadline, random_state, n_jobs, Progress())
-    if whole:
-        few = tree.n_leaves <= LAST
-        edges = neighbor_edges(link_parts(graph, X, budget) if few else graph, mass, n_jobs)
-        if few:
-            edges = tie_together(edges, graph, X, similarity, budget)
-        return np.arange(tree.n_leaves), grow(edges, Rows(X, similarity, mass, n_neighbors), budget)[0]
     size = _MICRO if tree.n_leaves > _LARGE else _SMALL
     bottom = roots_of(tree, size)
     if len(bottom) < 3:

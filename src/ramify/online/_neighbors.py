@@ -53,7 +53,6 @@ class NeighborTree(OnlineTree):
         leaves = _core.online_make_leaves(state.tree, np.empty((len(X), 0)), weight)
         state.items.add(ids, slots, leaves)
         state.changed += len(leaves)
-        state.streamed += len(leaves)
         edges = self._edges(state, slots, near)
         _, weights = self._edges(state, back, np.repeat(slots, np.diff(start))[:, None])
         state.graph.insert(leaves, *edges, start, state.items.leaf_of(back), weights.ravel())
@@ -67,7 +66,6 @@ class NeighborTree(OnlineTree):
     def _remove(self, state: State, slots: np.ndarray) -> None:
         least = int(np.ceil(_SHORT * min(self.n_neighbors, max(len(state.items) - len(slots) - 1, 0))))
         state.changed += len(slots)
-        state.streamed += len(slots)
         short = state.graph.remove(state.tree, state.items.leaf_of(slots), least)
         state.search.remove(slots)
         self._mend(state, short)

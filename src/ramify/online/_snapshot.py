@@ -20,7 +20,7 @@ def dump(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     *columns, root, version = state.tree.state()
     arrays = {f"tree_{name}": column for name, column in zip(_TREE, columns, strict=True)}
     meta: dict[str, Any] = {"root": root, "version": version, "scale": state.scale, "width": state.tree.width}
-    meta["changed"], meta["streamed"], meta["seconds"] = state.changed, state.streamed, state.seconds
+    meta["changed"], meta["seconds"] = state.changed, state.seconds
     meta["labels"] = state.labels.dump()
     meta["items"], items = state.items.dump()
     meta["search"], search = state.search.dump()
@@ -48,7 +48,6 @@ def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> N
     if broken:
         raise FileError(f"The tree of the snapshot is not whole: {broken}. Restore the folder from a copy.")
     state.scale, state.changed, state.seconds = meta["scale"], meta["changed"], meta["seconds"]
-    state.streamed = meta["streamed"]
     state.items.load(meta["items"], part["items"])
     state.search.load(meta["search"], part["search"])
     state.rows.load(meta["rows"], part["rows"])

@@ -31,7 +31,6 @@ class State:
         self.buffer: Any = None  # of clusters, for a method that keeps one
         self.edges: dict[str, np.ndarray] | None = None  # of a graph that was read from a folder
         self.seconds = 0.0  # that changes took
-        self.streamed = 0  # the same since all scales were
         self.changed = 0  # items that came or went since the graph's upper scales were searched
         self.scale: float | None = None  # what distances of its edges are measured in
 

@@ -21,15 +21,15 @@ _TRIES = 8  # subtrees that are offered another place after each arrival
 _BATCH = 2048  # points that look for neighbours at once
 _LARGEST = 64  # leaves of the largest of them
 _CHANGED = 0.1  # share of the items that come or go before the upper scales are searched anew
-_MOST_CHANGED = 0.3  # and before all scales are
 _FIRST = 32  # rows from which on an empty tree is built by the batch method
 
 
 class LiveTree(NeighborTree):
     r"""The tree of :class:`~ramify.GraphTree`, kept up to date while points arrive and leave.
 
-    The first batch is built as a whole. After that, a point that arrives finds its nearest neighbours, may take the
-    place of a farther one in their lists, and goes beside the node u where it adds least to Dasgupta's cost,
+    The first batch is built as a whole. After that, a point that arrives finds its nearest neighbours, takes the place
+    of a farther one in the lists of all who have it among theirs, and goes beside the node u where it adds least to
+    Dasgupta's cost,
 
     .. math::
 
@@ -89,10 +89,10 @@ class LiveTree(NeighborTree):
     def refresh(self, budget_seconds: float = 1.0) -> Self:
         """Make the tree better, in idle moments; it ends after about ``budget_seconds``, or when nothing is left to do.
 
-        Points that have lost neighbours find new ones, and small subtrees are offered better places. When a tenth of
-        the items has come or gone since the last time, the upper scales are then searched anew, over the small clusters
-        as they are; after three tenths all scales are, which gives what the batch method would, without its search for
-        neighbours, and makes new nodes.
+        Points that have lost neighbours find new ones, and small subtrees that were changed around are offered better
+        places. When a tenth of the items has come or gone since the last time, all small subtrees are, and then the
+        upper scales are searched anew, as by the batch method, over the small clusters as they are by now, which makes
+        new nodes above these.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)
         state = self._begin()
@@ -100,13 +100,15 @@ class LiveTree(NeighborTree):
             return self
         end = time.monotonic() + seconds
         self._mend_all(state, end)
-        self._rescale(state)
-        if not state.graph.waiting:
+        state.graph.rescale(self._least_scale(state))
+        much = state.changed > _CHANGED * len(state.items)
+        if much:
             state.graph.wake_all(_LARGEST)
         state.graph.settle(max(0.0, end - time.monotonic()))
-        if state.changed > _CHANGED * len(state.items) and time.monotonic() < end:
-            self._regrow(state, end)
         state.frozen = None
+        if much and time.monotonic() < end:
+            self._regrow(state, end)
+            state.frozen = None
         return self
 
     @property
@@ -117,48 +119,42 @@ class LiveTree(NeighborTree):
 
     def _mend_all(self, state: State, end: float) -> None:
         leaves = state.items.leaves
-        own = np.bincount(state.graph.neighbors(leaves)[0], minlength=state.tree.capacity)[leaves]
-        short = leaves[own < min(self.n_neighbors, len(leaves) - 1)]
+        short = leaves[state.graph.count(leaves) < min(self.n_neighbors, len(leaves) - 1)]
         for start in range(0, len(short), _BATCH):
             if time.monotonic() >= end:
                 return
             self._mend(state, short[start : start + _BATCH])
 
     def _regrow(self, state: State, end: float) -> None:
-        """The upper scales anew, or all of them where much has changed since they were all searched."""
+        """The upper scales anew. They have the last word: what is best on the graph of points alone, in which these see
+        next to nothing of the larger scales, is not moved above them."""
         tree, nodes = self._frozen()
         leaves, slots = state.items.leaves, state.items.slots
-        place = np.empty(state.tree.capacity, dtype=np.int32)
-        place[leaves] = np.arange(len(leaves))
-        mass = np.array([state.tree.size(int(leaf)) for leaf in leaves])
-        whole = state.streamed > _MOST_CHANGED * len(leaves)
         cost = state.graph.cost()
         bottom, top = regrow(
             tree,
-            self._graph(state, leaves, place),
-            mass,
+            self._graph(state, leaves),
+            np.array([state.tree.size(leaf) for leaf in leaves.tolist()]),
             state.search.z(slots),
             state.rows.similarity,
             n_neighbors=self.n_neighbors,
-            whole=whole,
             budget_seconds=end - time.monotonic(),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
+        least = self._least_scale(state)
         _core.online_replace_top(state.tree, np.ascontiguousarray(nodes[bottom]), top.parent)
-        self._rescale(state)
+        state.graph.refresh(least)
         if time.monotonic() >= end and state.graph.cost() > cost:  # stopped too early to be better
             _core.online_replace_top(state.tree, leaves, tree.parent)
-            self._rescale(state)
+            state.graph.refresh(least)
             return
         state.changed = 0
-        if whole:
-            state.streamed = 0
-        state.graph.wake_all(1)  # larger ones have their places by the larger scales
-        state.graph.settle(max(0.0, end - time.monotonic()))
 
-    def _graph(self, state: State, leaves: np.ndarray, place: np.ndarray) -> NeighborGraph:
+    def _graph(self, state: State, leaves: np.ndarray) -> NeighborGraph:
         """The neighbours as the batch method has them."""
+        place = np.empty(state.tree.capacity, dtype=np.int32)
+        place[leaves] = np.arange(len(leaves))
         a, b, weight = state.graph.neighbors(leaves)
         start = np.concatenate([[0], np.cumsum(np.bincount(place[a], minlength=len(leaves)))])
         order = np.lexsort((place[b], place[a]))
@@ -195,12 +191,12 @@ class LiveTree(NeighborTree):
         name = state.rows.similarity.name
         return weight if name == "dot" else 1.0 + weight if name == "cosine" else -weight
 
-    def _rescale(self, state: State) -> None:
-        """Scales of all leaves as they are by now."""
+    def _least_scale(self, state: State) -> float:
+        """The least scale of a leaf, from the neighbours as they are by now."""
         if state.rows.similarity.name != "dot":
             distance = state.graph.ranked_distances(state.items.leaves)
             state.scale = typical(distance, np.ones(len(distance), dtype=bool)) or 1.0
-        state.graph.refresh(LEAST_SCALE * (state.scale or 0.0))
+        return LEAST_SCALE * (state.scale or 0.0)
 
     def _take_first(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> int:
         if len(X) < _FIRST or state.tree.capacity:
@@ -225,7 +221,7 @@ class LiveTree(NeighborTree):
         value[row, place] = np.maximum(graph.weight, 0.0) if is_dot else -np.maximum(graph.distances(), 0.0)
         state.graph.load(leaves, near, value)
         self._note_reach(state, slots)
-        self._rescale(state)
+        state.graph.refresh(self._least_scale(state))
         return len(X)
 
     def _loaded(self) -> None:
