@@ -59,6 +59,12 @@ class Shuffle:
             for j, row in enumerate(zip(*columns, strict=True) if columns else [()] * self.n_parts)
         ]
 
+    def deliver(self, task: Callable[..., Any], sent: Sequence[Any], n_to: int, **same: Any) -> list[Any]:
+        """Futures of ``task(pieces, **same)`` for each of ``n_to`` receivers that are not the parts themselves."""
+        self._counts += [self.client.submit(_leaving, one, -1, pure=False) for one in sent]
+        pieces = [[self.client.submit(piece, one, j, pure=False) for one in sent] for j in range(n_to)]
+        return [self.client.submit(task, each, pure=False, **same) for each in pieces]
+
     def notes(self, sent: Sequence[Any]) -> list[Any]:
         """The notes of the tasks, and the bytes sent so far added up."""
         notes, counts = self.client.gather([self.map(_note, sent), self._counts])

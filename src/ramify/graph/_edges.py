@@ -28,11 +28,14 @@ __all__ = [
     "LEAST_SCALE",
     "SCALE_AT",
     "Edges",
+    "at_least",
     "default_neighbors",
+    "fifth_distance",
     "given_edges",
     "is_distance",
     "neighbor_edges",
     "own_scale",
+    "typical_scale",
 ]
 
 #: The neighbour, counted from 0, whose distance is a point's own scale.
@@ -97,20 +100,33 @@ def given_edges(graph: NeighborGraph, mass: np.ndarray, n_jobs: int | None) -> E
 
 def own_scale(graph: NeighborGraph) -> np.ndarray:
     """The distance of each point to its fifth nearest neighbour, or to its last if it has fewer."""
-    distance, degree = graph.distances(), graph.degree
-    n, k = graph.n_points, int(degree.max(initial=1))
+    scale = fifth_distance(graph.indptr, graph.distances())
+    return at_least(scale, typical_scale(scale))
+
+
+def fifth_distance(indptr: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """The same as it is, infinite for a point with fewer neighbours than all others have."""
+    degree = np.diff(indptr)
+    n, k = len(degree), int(degree.max(initial=1))
     if (degree == k).all():
         table = distance.reshape(n, k)
     else:
         table = np.full((n, k), np.inf, dtype=distance.dtype)
         row = np.repeat(np.arange(n), degree)
-        table[row, np.arange(len(distance)) - graph.indptr[row]] = distance
+        table[row, np.arange(len(distance)) - indptr[row]] = distance
     at = min(SCALE_AT, k - 1)
-    scale = np.partition(table, at, axis=1)[:, at].astype(np.float64)
+    return np.asarray(np.partition(table, at, axis=1)[:, at].astype(np.float64))
+
+
+def typical_scale(scale: np.ndarray) -> float:
+    """The median of the scales of points."""
     finite = scale[np.isfinite(scale)]
-    typical = float(np.median(finite[finite > 0])) if (finite > 0).any() else 1.0
-    own: np.ndarray = np.clip(np.where(np.isfinite(scale), scale, typical), LEAST_SCALE * typical, None)
-    return own
+    return float(np.median(finite[finite > 0])) if (finite > 0).any() else 1.0
+
+
+def at_least(scale: np.ndarray, typical: float) -> np.ndarray:
+    """Scales that are known, and not too small by what is typical."""
+    return np.clip(np.where(np.isfinite(scale), scale, typical), LEAST_SCALE * typical, None)
 
 
 def is_distance(graph: NeighborGraph) -> bool:

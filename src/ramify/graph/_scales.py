@@ -23,10 +23,22 @@ from ramify.similarity import Similarity
 from ramify.tree import Tree
 from ramify.validate import is_sparse
 
-__all__ = ["LAST", "Rows", "grow", "micro_clusters", "next_scale", "put_below", "roots_of"]
+__all__ = [
+    "LAST",
+    "MICRO",
+    "Rows",
+    "centroids",
+    "groups",
+    "grow",
+    "micro_clusters",
+    "next_scale",
+    "put_below",
+    "roots_of",
+    "scale_over",
+]
 
 #: Leaves of a micro-cluster, at most.
-_MICRO = 32
+MICRO = 32
 #: A micro-cluster of fewer points is an outlier.
 _FEW = 3
 #: Up to this many points a scale is the last one.
@@ -48,27 +60,30 @@ class Rows:
     n_neighbors: int
 
 
-def grow(edges: Edges, rows: Rows | None, budget: Budget) -> tuple[Tree, list[int]]:
-    """The tree over the points of ``edges``, its heights 0, and the number of points of every scale."""
+def grow(edges: Edges, rows: Rows | None, budget: Budget, *, upper: bool = False) -> tuple[Tree, list[int]]:
+    """The tree over the points of ``edges``, its heights 0, and the number of points of every scale.
+
+    ``upper`` says that the points are micro-clusters already.
+    """
     below: list[tuple[Tree, np.ndarray]] = []
     scales = [edges.n_points]
-    while edges.n_points > (_UPPER if below else LAST):
+    while edges.n_points > (_UPPER if below or upper else LAST):
         if rows is None:
             return search_parts(edges, budget), scales
         tree = search_small(edges, budget.share(0.5))
-        label = micro_clusters(tree, _MICRO)
+        label = micro_clusters(tree, MICRO)
         m = int(label.max()) + 1
         if 2 * m > edges.n_points:  # a tree of hardly anything but single leaves off a trunk
             rows = None
             continue
-        group = _groups(edges, label)
+        group = groups(edges, label)
         label = group[label]
         below.append((tree, group))
         scales.append(int(label.max()) + 1)
         edges, rows = next_scale(edges, rows, label, budget)
     tree = search_whole(edges, budget)
     for tree_below, group in reversed(below):
-        tree = put_below(tree_below, _MICRO, group, tree)
+        tree = put_below(tree_below, MICRO, group, tree)
     return tree, scales
 
 
@@ -93,7 +108,7 @@ def roots_of(tree: Tree, size: int) -> np.ndarray:
     return np.flatnonzero(small & ~small[above]) if not small[-1] else np.array([tree.n_nodes - 1])
 
 
-def _groups(edges: Edges, label: np.ndarray) -> np.ndarray:
+def groups(edges: Edges, label: np.ndarray) -> np.ndarray:
     """The point of the next scale that each micro-cluster is part of, numbered from 0.
 
     Those of very few points are outliers. As points of their own they would leave the trunk of the next tree one by
@@ -160,11 +175,16 @@ def put_below(tree: Tree, size: int, group: np.ndarray, top: Tree) -> Tree:
 
 def next_scale(edges: Edges, rows: Rows, label: np.ndarray, budget: Budget) -> tuple[Edges, Rows]:
     """The graph over micro-clusters: neighbours of their centroids and contracted edges; and the centroids."""
+    tied = _contracted(edges, _members(label), np.argsort(label, kind="stable"))
+    mass = np.bincount(label, weights=edges.mass)
+    return scale_over(centroids(rows, label), tied, np.bincount(label), mass, budget)
+
+
+def scale_over(rows: Rows, tied: Any, size: np.ndarray, mass: np.ndarray, budget: Budget) -> tuple[Edges, Rows]:
+    """The graph over centroids, from what ties their points together, and how many these are; and the centroids."""
     from scipy.sparse import diags_array
 
-    member = _members(label)
-    m = member.shape[1]
-    rows = _centroids(rows, label, member)
+    m = len(size)
     graph = neighbors(
         rows.X,
         min(rows.n_neighbors, m - 1),
@@ -175,13 +195,11 @@ def next_scale(edges: Edges, rows: Rows, label: np.ndarray, budget: Budget) -> t
     )
     if m <= _UPPER:
         graph = link_parts(graph, rows.X, budget)
-    mass = np.bincount(label, weights=edges.mass, minlength=m)
     mass = mass / mass.mean()
     near = neighbor_edges(graph, mass, budget.n_jobs).to_scipy()
-    tied = _contracted(edges, member, np.argsort(label, kind="stable"))
     tied.setdiag(0)
     tied.eliminate_zeros()
-    share = diags_array((1.0 / np.sqrt(np.bincount(label, minlength=m))).astype(np.float32))
+    share = diags_array((1.0 / np.sqrt(size)).astype(np.float32))
     tied = (share @ tied @ share).tocsr()
     if tied.nnz:
         tied.data *= np.float32(_TIES * near.data.sum(dtype=np.float64) / tied.data.sum(dtype=np.float64))
@@ -189,7 +207,7 @@ def next_scale(edges: Edges, rows: Rows, label: np.ndarray, budget: Budget) -> t
     return tie_together(edges, graph, rows.X, rows.similarity, budget) if m <= _UPPER else edges, rows
 
 
-def _centroids(rows: Rows, label: np.ndarray, member: Any) -> Rows:
+def centroids(rows: Rows, label: np.ndarray) -> Rows:
     """Means of the rows of each micro-cluster: of their directions, for cosine."""
     from scipy.sparse import diags_array
 
@@ -199,7 +217,7 @@ def _centroids(rows: Rows, label: np.ndarray, member: Any) -> Rows:
     if rows.similarity.order == "angle":
         square = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
         factor = factor / np.sqrt(np.maximum(np.asarray(square, dtype=np.float64).ravel(), np.finfo(np.float32).tiny))
-    mean = (diags_array(factor.astype(np.float32)) @ member).tocsr().T @ X
+    mean = (diags_array(factor.astype(np.float32)) @ _members(label)).tocsr().T @ X
     if is_sparse(mean):
         return Rows(mean.tocsr(), rows.similarity, count, rows.n_neighbors)
     mean = np.ascontiguousarray(mean, dtype=np.float32)

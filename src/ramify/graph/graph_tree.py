@@ -14,6 +14,7 @@ from ramify.graph._heights import by_count, by_rows, typicality
 from ramify.graph._scales import LAST, Rows, grow
 from ramify.graph._search import Budget
 from ramify.neighbors.build import neighbors
+from ramify.neighbors.graph import NeighborGraph
 from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
@@ -129,10 +130,10 @@ class GraphTree(TreeEstimator):
         tree, scales = grow(given_edges(self.graph_, mass, self.n_jobs), None, budget)
         return Tree(tree.parent, by_count(tree, mass), info={"scales": scales})
 
-    def _of_pairs(self, points: Points, mass: np.ndarray, budget: Budget) -> Tree:
+    def _of_pairs(self, points: Points, mass: np.ndarray, budget: Budget, graph: NeighborGraph | None = None) -> Tree:
         n, similarity = points.n, points.similarity
         k = default_neighbors(n) if self.n_neighbors is None else self.n_neighbors
-        self.graph_ = neighbors(
+        self.graph_ = graph or neighbors(
             points,
             min(k, max(n - 1, 1)),
             random_state=self.random_state,

@@ -1,0 +1,465 @@
+"""GraphTree over vectors in parts: the lowest scale on many workers, all above it on one.
+
+The lowest scale of :mod:`ramify.graph._scales` only moves small subtrees, and what they are tied to is near. So rows
+near one another form *groups*, each of which one worker refines by itself; what it loses is ties across the border of
+groups while micro-clusters form. From there on nothing is lost: the micro-clusters' centroids and all contracted
+edges, across borders too, go to one worker, which builds the scales above.
+
+Rows stay in their parts (their *home*); a group gets copies of its rows and of the edges inside it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
+from ramify.distributed.cluster import task_memory
+from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
+from ramify.distributed.neighbors import _halved
+from ramify.distributed.sources import ShardedVectors
+from ramify.graph._edges import Edges, at_least, fifth_distance, typical_scale
+from ramify.graph._heights import row_scale, settled, spread_of_rows, spread_of_sums
+from ramify.graph._scales import LAST, MICRO, Rows, centroids, groups, grow, micro_clusters, put_below, scale_over
+from ramify.graph._search import Budget, search_small
+from ramify.graph.graph_tree import GraphTree
+from ramify.neighbors import rows as frames
+from ramify.neighbors._cells import Cells, find_cells
+from ramify.points import as_points
+from ramify.progress import Progress
+from ramify.similarity import Similarity, get_similarity
+from ramify.tree import Tree
+from ramify.validate import check_random_state
+
+__all__ = ["graph_tree"]
+
+_CELLS = 32  # cells that a group is made of, so that groups are of one size
+_SAMPLE = 1 << 20  # scales that tell what is typical
+
+
+def graph_tree(
+    vectors: ShardedVectors,
+    graph: ShardedGraph,
+    estimator: GraphTree,
+    client: Any,
+    report: Progress | None = None,
+    *,
+    n_groups: int | None = None,
+) -> Tree:
+    """The tree of :class:`GraphTree` over vectors in parts and the directed graph of their neighbours.
+
+    Parameters
+    ----------
+    vectors : ShardedVectors
+    graph : ShardedGraph
+        Distances to the nearest neighbours, in the parts of the vectors.
+    estimator : GraphTree
+    client : distributed.Client
+    report : Progress, optional
+    n_groups : int, optional
+        By default so many that a task has room for a group, and 1 for up to 10 000 rows: with one group a worker runs
+        the local engine.
+    """
+    report = report or Progress()
+    similarity = get_similarity(estimator.metric)
+    if n_groups is None:
+        need = vectors.n * (12 * vectors.d + 60 * int(graph.info.get("k", 25)) + 400)
+        n_groups = 1 if vectors.n <= LAST else max(1, int(np.ceil(need / (0.5 * task_memory(client)))))
+    began, seconds = time.monotonic(), estimator.budget_seconds
+    told: dict[str, Any] = {"n_parts": len(vectors.parts), "n_groups": n_groups}
+    if n_groups == 1:
+        parts = client.compute(graph.parts), client.compute(vectors.parts)
+        about = {what: getattr(graph, what) for what in ("offsets", "values", "metric", "kind", "info")}
+        tree = client.submit(_whole, *parts, about, estimator, pure=False).result()
+        tree.info["distributed"] = told | {"bytes_shuffled": []}
+        return tree
+    run = _Run(vectors, graph, estimator, similarity, client, n_groups)
+    stages = (run.homes, run.weigh, run.grow_groups, run.contract)
+    with report.stage("graph tree", total=len(stages) + 1) as advance:
+        for stage in stages:
+            stage()
+            advance()
+        left = None if seconds is None else max(seconds - (time.monotonic() - began), 0.0)
+        tree, scales = run.top(left)
+        advance()
+    told["bytes_shuffled"] = [run.shuffle.bytes]
+    info = {"method": "graph", "scales": [vectors.n, *scales], "n_edges": run.n_edges, "neighbors": graph.info}
+    tree.info.update(info, distributed=told)
+    return tree
+
+
+class _Run:
+    """The stages; futures of one stage are what the next one takes."""
+
+    def __init__(
+        self,
+        vectors: ShardedVectors,
+        graph: ShardedGraph,
+        estimator: GraphTree,
+        similarity: Similarity,
+        client: Any,
+        n_groups: int,
+    ) -> None:
+        self.vectors, self.graph, self.estimator, self.similarity = vectors, graph, estimator, similarity
+        self.client, self.n_groups = client, n_groups
+        self.offsets = vectors.offsets
+        self.shuffle = Shuffle(client, len(vectors.parts))
+
+    def _with_rows(self, task: Any, *columns: Any, **same: Any) -> list[Any]:
+        """Futures of ``task(rows, *row, **same)``, for which each part is read anew."""
+        from dask import delayed
+
+        rows = zip(self.vectors.parts, *columns, strict=True)
+        return list(self.client.compute([delayed(task, pure=False)(*row, **same) for row in rows]))
+
+    def homes(self) -> None:
+        """The group of every row, and its distance to its fifth neighbour."""
+        client, n, order = self.client, self.vectors.n, self.similarity.order
+        rng = check_random_state(self.estimator.random_state)
+        count = _CELLS * self.n_groups
+        some = np.sort(rng.choice(n, size=min(n, 40 * count), replace=False))
+        sample = client.compute(self.vectors.take(some))
+        plan = client.submit(_plan, sample, order, count, self.n_groups, int(rng.integers(2**32)), pure=False)
+        self.edges = [client.compute(part) for part in self.graph.parts]
+        self.home = self._with_rows(_home, self.edges, [plan] * len(self.edges), similarity=self.similarity)
+        stride = max(1, n // _SAMPLE)
+        scales, sums = client.gather(
+            [self.shuffle.map(_scales, self.home, stride=stride), self.shuffle.map(_sum, self.home)]
+        )
+        self.typical = typical_scale(np.concatenate(scales))
+        self.centre = np.sum(sums, axis=0) / n
+
+    def weigh(self) -> None:
+        """The weight of every edge, in both directions, and how typical each row is."""
+        shuffle, low = self.shuffle, self.offsets[:-1].tolist()
+        asked = shuffle.map(_ask, self.home, self.edges, offsets=self.offsets)
+        known = shuffle.exchange(_take, shuffle.exchange(_answer, asked, low), asked)
+        sent = shuffle.map(_weigh, known, self.edges, low, typical=self.typical, offsets=self.offsets)
+        self.home, self.edges = shuffle.exchange(_both, sent, low), []
+        self.n_edges = sum(self.client.gather(shuffle.map(_directed, self.home)))
+
+    def grow_groups(self) -> None:
+        """The small subtrees of every group, and their centroids."""
+        sent = self._with_rows(_send, self.home, self.offsets[:-1].tolist(), n_groups=self.n_groups)
+        k = int(self.graph.info.get("k", 25))
+        seconds = None if self.estimator.budget_seconds is None else 0.5 * self.estimator.budget_seconds
+        same = {"similarity": self.similarity, "centre": self.centre, "k": k, "seconds": seconds}
+        self.grown = self.shuffle.deliver(_grow, sent, self.n_groups, n_jobs=self.estimator.n_jobs, **same)
+        sizes = self.client.gather(self.shuffle.map(_micro_count, self.grown))
+        self.base = np.concatenate([[0], np.cumsum(sizes)])
+
+    def contract(self) -> None:
+        """The edges between micro-clusters."""
+        shuffle, low = self.shuffle, self.offsets[:-1].tolist()
+        sent = [
+            self.client.submit(_labels, group, base, self.offsets, pure=False)
+            for group, base in zip(self.grown, self.base[:-1].tolist(), strict=True)
+        ]
+        own = shuffle.deliver(_home_labels, sent, len(self.home))
+        asked = shuffle.map(_ask_columns, self.home, own, offsets=self.offsets)
+        self.tied = shuffle.exchange(_contract, shuffle.exchange(_answer_labels, asked, low), asked)
+        shuffle.notes([])
+
+    def top(self, seconds: float | None) -> tuple[Tree, list[int]]:
+        """All scales above, and the whole tree."""
+        micro = [self.client.submit(_summary, group, pure=False) for group in self.grown]
+        k = int(self.graph.info.get("k", 25))
+        same = (self.similarity, k, seconds, self.estimator.random_state, self.estimator.n_jobs)
+        last = self.client.submit(_top, micro, self.tied, *same, pure=False)
+        parent, height, scales = last.result()
+        below = self.client.gather(self.shuffle.map(_below, self.grown))
+        return _assembled(self.vectors.n, below, self.base, parent, height), scales
+
+
+# --- the home of rows -------------------------------------------------------------------------------------------------
+
+
+def _plan(sample: np.ndarray, order: str, count: int, n_groups: int, seed: int) -> Any:
+    """Cells of a sample, and the group of each."""
+    frame = frames.Frame.of(sample, order, 1)
+    rows = frames.Rows.of(sample, frame, 1)
+    cells = find_cells(rows, min(count, len(sample)), np.random.default_rng(seed), n_jobs=1, report=Progress())
+    size = np.bincount(cells.nearest(rows.z, 1, n_jobs=1)[:, 0], minlength=len(cells)) + 1.0
+    return frame, cells, _halved(cells.centre, size, min(n_groups, len(cells)))
+
+
+@dataclass(frozen=True)
+class _Home:
+    """What a part knows of its rows; after :func:`_both` also their edges, with the group at the other end."""
+
+    group: np.ndarray
+    scale: np.ndarray
+    total: np.ndarray
+    typical: np.ndarray | None = None
+    edges: Part | None = None
+    end_group: np.ndarray | None = None
+    directed: int = 0
+
+
+def _home(X: np.ndarray, edges: Part, plan: tuple[frames.Frame, Cells, np.ndarray], *, similarity: Similarity) -> _Home:
+    frame, cells, group = plan
+    cell = cells.nearest(frames.Rows.of(X, frame, 1).z, 1, n_jobs=1)[:, 0]
+    total = X.sum(axis=0, dtype=np.float64) if similarity.order != "angle" else np.zeros(X.shape[1])
+    return _Home(group[cell], fifth_distance(edges[0], edges[2]), total)
+
+
+def _scales(home: _Home, *, stride: int) -> np.ndarray:
+    return home.scale[::stride]
+
+
+def _sum(home: _Home) -> np.ndarray:
+    return home.total
+
+
+def _directed(home: _Home) -> int:
+    return home.directed
+
+
+def _ask(home: _Home, edges: Part, *, offsets: np.ndarray) -> Sent:
+    return Sent(home, split(offsets, np.unique(edges[1])))
+
+
+def _answer(home: _Home, asked: list[Piece], low: int) -> Sent:
+    return Sent(home, [(home.scale[ids - low], home.group[ids - low]) for (ids,) in asked])
+
+
+def _take(home: _Home, answers: list[Piece], asked: Sent) -> tuple[_Home, np.ndarray, np.ndarray, np.ndarray]:
+    """The part, and what is known of the ends of its edges: their ids, scales and groups."""
+    ids = np.concatenate([piece[0] for piece in asked.pieces])
+    scale, group = (np.concatenate(column) for column in zip(*answers, strict=True))
+    return home, ids, scale, group
+
+
+def _weigh(known: Any, edges: Part, low: int, *, typical: float, offsets: np.ndarray) -> Sent:
+    """Weights as in :mod:`ramify.graph._edges`; sends the reverse of each edge to where it ends."""
+    home, ids, scale, group = known
+    indptr, indices, distance = edges
+    degree, at = np.diff(indptr), np.searchsorted(ids, indices)
+    own, ends = at_least(home.scale, typical), at_least(scale, typical)
+    usual = np.ones(len(own))
+    if len(indices) and np.ptp(degree) == 0:
+        usual = np.minimum(1.0, np.median(ends[at].reshape(len(own), -1), axis=1) / own)
+    finer = np.minimum(np.repeat(own, degree), ends[at]).astype(distance.dtype)
+    weight = (finer / (finer + distance)).astype(np.float32)
+    both = (indptr, indices, weight)
+    reverse = _reverse(both, low, offsets)
+    pieces = [(to, start, value, home.group[start - low]) for to, start, value in reverse]
+    kept = _Home(home.group, own, home.total, usual, both, group[at], len(indices))
+    return Sent(kept, pieces)
+
+
+def _both(home: _Home, pieces: list[Piece], low: int) -> _Home:
+    """Half of A + Aᵀ."""
+    assert home.edges is not None and home.end_group is not None
+    indptr, indices, weight = home.edges
+    n = len(home.group)
+    rows = np.concatenate([np.repeat(np.arange(n), np.diff(indptr)), *(piece[0] - low for piece in pieces)])
+    columns = np.concatenate([indices, *(piece[1] for piece in pieces)])
+    weights = np.concatenate([weight, *(piece[2] for piece in pieces)])
+    ends = np.concatenate([home.end_group, *(piece[3] for piece in pieces)])
+    key = rows * (columns.max(initial=0) + 1) + columns
+    order = np.argsort(key, kind="stable")
+    first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))[: len(key)]
+    both = np.add.reduceat(weights[order], first) * np.float32(0.5) if len(key) else weights
+    kept = order[first]
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+    return _Home(
+        home.group, home.scale, home.total, home.typical, (indptr, columns[kept], both), ends[kept], home.directed
+    )
+
+
+def _send(X: np.ndarray, home: _Home, low: int, *, n_groups: int) -> Sent:
+    """The rows of each group, with the edges that stay in it."""
+    assert home.edges is not None and home.end_group is not None and home.typical is not None
+    indptr, columns, weight = home.edges
+    owner = np.repeat(np.arange(len(home.group)), np.diff(indptr))
+    inside = np.flatnonzero(home.end_group == home.group[owner])
+    pieces = []
+    for g in range(n_groups):
+        rows = np.flatnonzero(home.group == g)
+        some = inside[home.group[owner[inside]] == g]
+        degree = np.bincount(owner[some], minlength=len(home.group))[rows]
+        pieces.append((rows + low, X[rows], home.typical[rows], degree, columns[some], weight[some]))
+    return Sent(None, pieces)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The small subtrees of a group below one root, and what is above them needs to know.
+
+    Attributes
+    ----------
+    ids, label : arrays
+        The rows, ascending, and the micro-cluster of each.
+    parent, height : arrays
+        Trees over the rows of the group, in their order; those without a parent are the micro-clusters.
+    mean, count : arrays
+        Centroids of the micro-clusters, and their rows.
+    total, square, mass : arrays
+        Sums of their rows about the centre of all, of the squares of these, and of how typical they are.
+    """
+
+    ids: np.ndarray
+    label: np.ndarray
+    parent: np.ndarray
+    height: np.ndarray
+    mean: np.ndarray
+    count: np.ndarray
+    total: np.ndarray
+    square: np.ndarray
+    mass: np.ndarray
+
+
+def _grow(
+    pieces: list[Piece],
+    *,
+    similarity: Similarity,
+    centre: np.ndarray,
+    k: int,
+    seconds: float | None,
+    n_jobs: int | None,
+) -> _Group:
+    from scipy.sparse import csr_array
+
+    ids, X, typical, degree, columns, weight = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    n = len(ids)
+    indptr = np.concatenate([[0], np.cumsum(degree)])
+    edges = Edges(indptr, np.searchsorted(ids, columns).astype(np.int32), weight, np.ones(n))
+    deadline = None if seconds is None else time.monotonic() + seconds
+    if n == 0:
+        empty = np.empty(0)
+        return _Group(ids, ids, ids, empty, X, empty, np.empty(X.shape), empty, empty)
+    tree, label, m = Tree([-1]), np.zeros(1, dtype=np.int32), 1
+    if n > 1:
+        whole = search_small(edges, Budget(deadline, 0, n_jobs, Progress()))
+        label = micro_clusters(whole, MICRO)
+        group = groups(edges, label)
+        label, m = group[label], int(group.max()) + 1
+        tree = put_below(whole, MICRO, group, Tree(np.append(np.full(m, m), -1)) if m > 1 else Tree([-1]))
+    above = centroids(Rows(X, similarity, np.ones(n), k), label)
+    height = spread_of_rows(tree, X, similarity, typical, centre)
+    z = (X - centre) * row_scale(X, similarity)[:, None]
+    total = csr_array((typical, label, np.arange(n + 1)), shape=(n, m)).T @ z
+    square = np.bincount(label, typical * np.einsum("ij,ij->i", z, z), minlength=m)
+    mass = np.bincount(label, typical, minlength=m)
+    last = tree.n_nodes - (m > 1)  # the root above several micro-clusters is not one
+    parent = np.where(tree.parent[:last] < last, tree.parent[:last], -1)
+    return _Group(ids, label, parent, height[:last], above.X, above.count, np.asarray(total), square, mass)
+
+
+def _micro_count(group: _Group) -> int:
+    return len(group.count)
+
+
+def _summary(group: _Group) -> tuple[np.ndarray, ...]:
+    return group.mean, group.count, group.total, group.square, group.mass
+
+
+def _below(group: _Group) -> tuple[np.ndarray, ...]:
+    return group.ids, group.label, group.parent, group.height
+
+
+# --- what is left of edges --------------------------------------------------------------------------------------------
+
+
+def _labels(group: _Group, base: int, offsets: np.ndarray) -> Sent:
+    return Sent(None, split(offsets, group.ids, group.label.astype(np.int64) + base))
+
+
+def _home_labels(pieces: list[Piece]) -> np.ndarray:
+    ids, label = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    return label[np.argsort(ids)]
+
+
+def _ask_columns(home: _Home, label: np.ndarray, *, offsets: np.ndarray) -> Sent:
+    assert home.edges is not None
+    return Sent((home.edges, label), split(offsets, np.unique(home.edges[1])))
+
+
+def _answer_labels(kept: tuple[Part, np.ndarray], asked: list[Piece], low: int) -> Sent:
+    return Sent(kept, [(kept[1][ids - low],) for (ids,) in asked])
+
+
+def _contract(kept: tuple[Part, np.ndarray], answers: list[Piece], asked: Sent) -> Piece:
+    """The weight between each two micro-clusters, as far as this part's rows see it."""
+    (indptr, columns, weight), label = kept
+    ids = np.concatenate([piece[0] for piece in asked.pieces])
+    ends = np.concatenate([piece[0] for piece in answers])[np.searchsorted(ids, columns)]
+    rows = np.repeat(label, np.diff(indptr))
+    between = rows != ends
+    rows, ends, weight = rows[between], ends[between], weight[between]
+    order = np.lexsort((ends, rows))
+    rows, ends, weight = rows[order], ends[order], weight[order].astype(np.float64)
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(rows) > 0) | (np.diff(ends) > 0)]))[: len(rows)]
+    return rows[first], ends[first], np.add.reduceat(weight, first) if len(rows) else weight
+
+
+# --- the top ----------------------------------------------------------------------------------------------------------
+
+
+def _top(
+    micro: list[tuple[np.ndarray, ...]],
+    tied: list[Piece],
+    similarity: Similarity,
+    k: int,
+    seconds: float | None,
+    random_state: Any,
+    n_jobs: int | None,
+) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """Parents and heights of the tree over micro-clusters, and the number of points of every scale."""
+    from scipy.sparse import coo_array
+
+    mean, count, total, square, mass = (np.concatenate(column) for column in zip(*micro, strict=True))
+    rows, ends, weight = (np.concatenate(column) for column in zip(*tied, strict=True))
+    m = len(count)
+    if m == 1:
+        return np.array([-1]), np.zeros(1), [1]
+    between = coo_array((weight, (rows, ends)), shape=(m, m)).tocsr().astype(np.float32)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    budget = Budget(deadline, random_state, n_jobs, Progress())
+    edges, above = scale_over(Rows(np.ascontiguousarray(mean), similarity, count, k), between, count, count, budget)
+    tree, scales = grow(edges, above, budget, upper=True)
+    return tree.parent, spread_of_sums(tree, total, square, mass), scales
+
+
+def _assembled(
+    n: int, below: list[tuple[np.ndarray, ...]], base: np.ndarray, top: np.ndarray, top_height: np.ndarray
+) -> Tree:
+    """The groups' trees below the leaves of the top."""
+    m = (len(top) + 1) // 2
+    inner = n + np.concatenate([[0], np.cumsum([len(own) - len(ids) for ids, _, own, _ in below])])
+    first = int(inner[-1])  # of the nodes of the top that are not its leaves
+    parent = np.full(first + len(top) - m, -1, dtype=np.int64)
+    height = np.zeros(len(parent))
+    leaf = np.empty(m, dtype=np.int64)  # the node that each leaf of the top stands for
+    for (ids, label, own, spread), start, number in zip(below, inner, base, strict=False):
+        name = np.concatenate([ids, start + np.arange(len(own) - len(ids))])
+        inside = own >= 0
+        parent[name[inside]] = name[own[inside]]
+        height[name] = spread
+        above = np.where(inside, own, np.arange(len(own)))
+        while not np.array_equal(higher := above[above], above):
+            above = higher
+        leaf[number + label] = name[above[: len(ids)]]
+    names = np.concatenate([leaf, first + np.arange(len(top) - m)])
+    parent[names[:-1]] = names[top[:-1]]
+    height[names[m:]] = top_height[m:]
+    tree = Tree.from_parents(parent, n, height)
+    return Tree(tree.parent, settled(tree, tree.height))
+
+
+def _whole(edges: list[Part], rows: list[np.ndarray], about: dict[str, Any], estimator: GraphTree) -> Tree:
+    """The local engine with this graph, on one worker."""
+    points = as_points(np.concatenate(rows), estimator.metric)
+    graph = ShardedGraph(parts=edges, **about).assemble(edges)
+    deadline = None if estimator.budget_seconds is None else time.monotonic() + estimator.budget_seconds
+    budget = Budget(deadline, estimator.random_state, estimator.n_jobs, Progress())
+    tree = estimator._of_pairs(points, np.ones(points.n), budget, graph)
+    tree.info.update(method="graph", n_edges=graph.n_edges)
+    return tree

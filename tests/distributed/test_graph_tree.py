@@ -1,0 +1,58 @@
+"""GraphTree in groups: the local tree with one, and about as pure with several."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import ramify
+from ramify.distributed import ShardedGraph
+from ramify.distributed.graph_tree import graph_tree
+from ramify.distributed.sources import open_vectors
+from ramify.graph._heights import by_rows, typicality
+from ramify.similarity import get_similarity
+
+
+def directed(graph, offsets):
+    from dask import delayed
+
+    parts = []
+    for low, high in pairwise(offsets):
+        edges = slice(graph.indptr[low], graph.indptr[high])
+        rows = graph.indptr[low : high + 1] - graph.indptr[low]
+        parts.append(delayed((rows, graph.indices[edges].astype(np.int64), graph.distances()[edges])))
+    return ShardedGraph(offsets, parts, values="distance", metric=graph.metric, info=graph.info)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_groups_and_the_local_tree(client, metric):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 12, 2000)
+    X = (3 * rng.normal(size=(12, 8))[y] + rng.normal(size=(2000, 8))).astype(np.float32)
+    model = ramify.GraphTree(metric=metric).fit(X)
+    vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
+    graph = directed(model.graph_, vectors.offsets)
+    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client)
+    np.testing.assert_array_equal(tree.parent, model.tree_.parent)
+    np.testing.assert_array_equal(tree.height, model.tree_.height)
+
+    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client, n_groups=3)
+    assert tree.is_binary and tree.n_leaves == 2000 and tree.info["scales"][0] == 2000 > tree.info["scales"][1]
+    assert tree.info["n_edges"] == model.graph_.n_edges
+    height = by_rows(tree, X, get_similarity(metric), typicality(model.graph_))
+    np.testing.assert_allclose(tree.height, height, rtol=1e-9, atol=1e-9 * height[-1])
+    purity = ramify.metrics.dendrogram_purity
+    assert purity(tree, y) > purity(model.tree_, y) - 0.03
+    again = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client, n_groups=3)
+    np.testing.assert_array_equal(again.parent, tree.parent)
+
+
+def test_groups_that_hardly_any_row_comes_to(client):
+    """Two far points among many equal ones: groups of one row, and of none."""
+    X = np.repeat(np.array([[0.0], [1.0]], dtype=np.float32), 60, axis=0)
+    X = np.concatenate([X, [[50.0], [90.0]]]).astype(np.float32)
+    vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 2)
+    graph = directed(ramify.neighbors(X, 6), vectors.offsets)
+    tree = graph_tree(vectors, graph, ramify.GraphTree(), client, n_groups=4)
+    assert tree.n_leaves == 122 and tree.is_binary and tree.is_monotone
+    assert len(np.unique(tree.cut(n_clusters=4)[[0, 60, 120, 121]])) == 4
