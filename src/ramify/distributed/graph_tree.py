@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ramify.distributed._assemble import Below, put_together
 from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
 from ramify.distributed.cluster import task_memory
 from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
@@ -154,10 +155,7 @@ class _Run:
     def contract(self) -> None:
         """The edges between micro-clusters."""
         shuffle, low = self.shuffle, self.offsets[:-1].tolist()
-        sent = [
-            self.client.submit(_labels, group, base, self.offsets, pure=False)
-            for group, base in zip(self.grown, self.base[:-1].tolist(), strict=True)
-        ]
+        sent = [self.client.submit(_labels, group, base, self.offsets, pure=False) for group, base in self._numbered()]
         own = shuffle.deliver(_home_labels, sent, len(self.home))
         asked = shuffle.map(_ask_columns, self.home, own, offsets=self.offsets)
         self.tied = shuffle.exchange(_contract, shuffle.exchange(_answer_labels, asked, low), asked)
@@ -170,8 +168,13 @@ class _Run:
         same = (self.similarity, k, seconds, self.estimator.random_state, self.estimator.n_jobs)
         last = self.client.submit(_top, micro, self.tied, *same, pure=False)
         parent, height, scales = last.result()
-        below = self.client.gather(self.shuffle.map(_below, self.grown))
-        return _assembled(self.vectors.n, below, self.base, parent, height), scales
+        below = self.client.gather([self.client.submit(_below, *each, pure=False) for each in self._numbered()])
+        tree = put_together(self.vectors.n, below, parent, height)
+        return Tree(tree.parent, settled(tree, tree.height)), scales
+
+    def _numbered(self) -> list[tuple[Any, int]]:
+        """Groups, and the number of their first micro-cluster."""
+        return list(zip(self.grown, self.base[:-1].tolist(), strict=True))
 
 
 # --- the home of rows -------------------------------------------------------------------------------------------------
@@ -361,8 +364,8 @@ def _summary(group: _Group) -> tuple[np.ndarray, ...]:
     return group.mean, group.count, group.total, group.square, group.mass
 
 
-def _below(group: _Group) -> tuple[np.ndarray, ...]:
-    return group.ids, group.label, group.parent, group.height
+def _below(group: _Group, base: int) -> Below:
+    return Below(group.ids, group.label + base, group.parent, group.height)
 
 
 # --- what is left of edges --------------------------------------------------------------------------------------------
@@ -426,32 +429,6 @@ def _top(
     edges, above = scale_over(Rows(np.ascontiguousarray(mean), similarity, count, k), between, count, count, budget)
     tree, scales = grow(edges, above, budget, upper=True)
     return tree.parent, spread_of_sums(tree, total, square, mass), scales
-
-
-def _assembled(
-    n: int, below: list[tuple[np.ndarray, ...]], base: np.ndarray, top: np.ndarray, top_height: np.ndarray
-) -> Tree:
-    """The groups' trees below the leaves of the top."""
-    m = (len(top) + 1) // 2
-    inner = n + np.concatenate([[0], np.cumsum([len(own) - len(ids) for ids, _, own, _ in below])])
-    first = int(inner[-1])  # of the nodes of the top that are not its leaves
-    parent = np.full(first + len(top) - m, -1, dtype=np.int64)
-    height = np.zeros(len(parent))
-    leaf = np.empty(m, dtype=np.int64)  # the node that each leaf of the top stands for
-    for (ids, label, own, spread), start, number in zip(below, inner, base, strict=False):
-        name = np.concatenate([ids, start + np.arange(len(own) - len(ids))])
-        inside = own >= 0
-        parent[name[inside]] = name[own[inside]]
-        height[name] = spread
-        above = np.where(inside, own, np.arange(len(own)))
-        while not np.array_equal(higher := above[above], above):
-            above = higher
-        leaf[number + label] = name[above[: len(ids)]]
-    names = np.concatenate([leaf, first + np.arange(len(top) - m)])
-    parent[names[:-1]] = names[top[:-1]]
-    height[names[m:]] = top_height[m:]
-    tree = Tree.from_parents(parent, n, height)
-    return Tree(tree.parent, settled(tree, tree.height))
 
 
 def _whole(edges: list[Part], rows: list[np.ndarray], about: dict[str, Any], estimator: GraphTree) -> Tree:

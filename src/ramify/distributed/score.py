@@ -75,7 +75,7 @@ def _of_vectors(tree: Tree, vectors: ShardedVectors, similarity: Similarity, cli
     columns = even_offsets(vectors.d, -(-vectors.d // width))
     shuffle = Shuffle(client, len(vectors.parts))
     sent = client.compute(vectors.map(_send, similarity, centre, columns))
-    shape = client.scatter((tree.parent, tree.size), broadcast=True)
+    shape = client.scatter((tree.parent, tree.size), broadcast=True, hash=False)
     squares = shuffle.deliver(_squares, sent, len(columns) - 1, shape=shape)
     flat = client.submit(_flat, [client.submit(_note, one, pure=False) for one in sent], shape, pure=False)
     sums, scale = flat.result()
@@ -156,7 +156,7 @@ def _of_graph(tree: Tree, graph: ShardedGraph, client: Any) -> PairSums:
     from dask import delayed
 
     tree.lca(0, 0)  # prepared once, here
-    shared = client.scatter(tree, broadcast=True)
+    shared = client.scatter(tree, broadcast=True, hash=False)
     to_height = graph.assemble([(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]).to_height
     about = None if graph.values == "weight" else to_height
     tasks = [
@@ -193,7 +193,7 @@ def dendrogram_purity(tree: Tree, y: Any, client: Any) -> Estimate:
     cuts = np.searchsorted(np.cumsum(size), np.arange(1, tasks) * len(codes) / tasks)
     cuts = np.concatenate([[0], cuts, [len(size)]])
     tree.lca(0, 0)
-    shared = client.scatter((tree, codes), broadcast=True)
+    shared = client.scatter((tree, codes), broadcast=True, hash=False)
     sums = [client.submit(_purity, shared, int(a), int(b), pure=False) for a, b in pairwise(cuts) if a < b]
     return Estimate(np.concatenate(client.gather(sums)).sum() / pairs.sum())
 
