@@ -27,23 +27,23 @@ def directed(graph, offsets):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 def test_groups_and_the_local_tree(client, metric):
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 12, 2000)
-    X = (3 * rng.normal(size=(12, 8))[y] + rng.normal(size=(2000, 8))).astype(np.float32)
-    model = ramify.GraphTree(metric=metric).fit(X)
+    y = rng.integers(0, 12, 500)
+    X = (3 * rng.normal(size=(12, 8))[y] + rng.normal(size=(500, 8))).astype(np.float32)
+    model = ramify.GraphTree(metric=metric, n_jobs=1).fit(X)
     vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
     graph = directed(model.graph_, vectors.offsets)
-    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client)
+    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client)
     np.testing.assert_array_equal(tree.parent, model.tree_.parent)
     np.testing.assert_array_equal(tree.height, model.tree_.height)
 
-    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client, n_groups=3)
-    assert tree.is_binary and tree.n_leaves == 2000 and tree.info["scales"][0] == 2000 > tree.info["scales"][1]
+    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
+    assert tree.is_binary and tree.n_leaves == 500 and tree.info["scales"][0] == 500 > tree.info["scales"][1]
     assert tree.info["n_edges"] == model.graph_.n_edges
     height = by_rows(tree, X, get_similarity(metric), typicality(model.graph_))
     np.testing.assert_allclose(tree.height, height, rtol=1e-9, atol=1e-9 * height[-1])
     purity = ramify.metrics.dendrogram_purity
     assert purity(tree, y) > purity(model.tree_, y) - 0.03
-    again = graph_tree(vectors, graph, ramify.GraphTree(metric=metric), client, n_groups=3)
+    again = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
     np.testing.assert_array_equal(again.parent, tree.parent)
 
 

@@ -11,10 +11,12 @@ from typing import Any
 from ramify.base import TreeEstimator, tell, told_value
 from ramify.distributed.cluster import connected, explained
 from ramify.distributed.graph_parts import ShardedGraph
+from ramify.distributed.methods import DISTRIBUTED
 from ramify.distributed.neighbors import sharded_neighbors
 from ramify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
 from ramify.distributed.workdir import WorkDir, work_dir
 from ramify.errors import InvalidInput
+from ramify.graph._edges import default_neighbors
 from ramify.methods import Method, find_method
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress
@@ -22,10 +24,7 @@ from ramify.similarity import get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_int
 
-__all__ = ["METHODS", "fit_dask"]
-
-#: Methods that have a distributed form: those that merge in rounds over a graph of neighbours.
-METHODS = ("affinity", "reciprocal", "scc")
+__all__ = ["fit_dask"]
 
 _AUTO = "scc"
 _RECALL = 0.95
@@ -77,10 +76,10 @@ def fit_dask(
 
 def _distributed(method: str) -> Method:
     entry = find_method(method)
-    if method not in METHODS:
+    if method not in DISTRIBUTED:
         raise InvalidInput(
-            f"method {method!r} has no distributed form; with engine='dask' use one of: {', '.join(METHODS)}. Or drop "
-            "engine= where the data fit on one machine."
+            f"method {method!r} has no distributed form; with engine='dask' use one of: {', '.join(DISTRIBUTED)}. Or "
+            "drop engine= where the data fit on one machine."
         )
     return entry
 
@@ -95,34 +94,31 @@ def _fit(
     params: dict[str, Any],
     report: Progress,
 ) -> tuple[Tree, _Size]:
-    from ramify.distributed.rounds import rounds_tree
-
+    form = DISTRIBUTED[entry.name]
     if isinstance(X, NeighborGraph):
         X = ShardedGraph.from_graph(X, max(1, len(client.nthreads())))
     if isinstance(X, ShardedGraph):
-        return rounds_tree(X, model, client, report), _Size(str(X.metric), X.n, 0, "graph")
-    if model.n_neighbors is None:
+        if "vectors" in form.takes:
+            raise InvalidInput(f"with engine='dask', method {entry.name!r} takes vectors, got a graph; use scc.")
+        return form.run(X, model, client, report), _Size(str(X.metric), X.n, 0, "graph")
+    wants_graph = "graph" in form.takes
+    if wants_graph and model.n_neighbors is None and entry.name != "graph":
         raise InvalidInput("engine='dask' works on a graph of neighbours; give n_neighbors a number.")
     similarity = get_similarity(model.metric)
     vectors = open_vectors(X, client=client, column=column, part_bytes=part_bytes_for(client), report=report)
     size = _Size(str(similarity), vectors.n, vectors.d, "shards")
     seed = params.get("random_state") or 0
-    with work_dir(checkpoint, _key(vectors, similarity, model.n_neighbors, seed)) as work:
+    k = (model.n_neighbors or default_neighbors(vectors.n)) if wants_graph else 0
+    with work_dir(checkpoint, _key(vectors, similarity, k, seed)) as work:
         _check_seen(work, client)
         name = work.path(f"{entry.name}-{_hash(_told(model))}.tree")
         if os.path.exists(name):
             return Tree.load(name), size
-        graph = sharded_neighbors(
-            vectors,
-            model.n_neighbors,
-            similarity,
-            client=client,
-            work=work,
-            recall=_RECALL,
-            random_state=seed,
-            report=report,
-        )
-        tree = rounds_tree(graph, model, client, report)
+        taken: list[Any] = [vectors] if "vectors" in form.takes else []
+        if wants_graph:
+            about = {"client": client, "work": work, "recall": _RECALL, "random_state": seed, "report": report}
+            taken.append(sharded_neighbors(vectors, k, similarity, **about))
+        tree = form.run(*taken, model, client, report)
         if checkpoint is not None:
             tree.save(name)
     return tree, size

@@ -87,7 +87,13 @@ def graph_tree(
         tree, scales = run.top(left)
         advance()
     told["bytes_shuffled"] = [run.shuffle.bytes]
-    info = {"method": "graph", "scales": [vectors.n, *scales], "n_edges": run.n_edges, "neighbors": graph.info}
+    info = {
+        "method": "graph",
+        "heights": "sums",
+        "scales": [vectors.n, *scales],
+        "n_edges": run.n_edges,
+        "neighbors": graph.info,
+    }
     tree.info.update(info, distributed=told)
     return tree
 
