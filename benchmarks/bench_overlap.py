@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.bench_graph import _mixture
 from benchmarks.case import Case
-from benchmarks.data import real
+from benchmarks.data import clustered, real
 
 K = 25
 
@@ -32,6 +32,10 @@ def _fit(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray, name: str,
     return model.dag_ if name == "Llama" else model.tree_
 
 
+def _made(points: Any, n: int) -> dict[str, Any]:
+    return _graph(points(n))
+
+
 def _truth(known: dict[str, Any]) -> Any:
     return known["y"] if "y" in known else (known["y_indptr"], known["y_indices"])
 
@@ -49,9 +53,10 @@ def _judged(case: Case) -> None:
 
 def _compared(case: Case, linkages: tuple[str, ...]) -> None:
     for linkage in linkages:
-        case.contestant(f"Llama {linkage}", needs="ramify.overlap")(
-            partial(_fit, name="Llama", options={"linkage": linkage})
-        )
+        for merge_equal in (True, False):
+            label = f"Llama {linkage}" + ("" if merge_equal else " (a node each pair)")
+            options = {"linkage": linkage, "merge_equal": merge_equal}
+            case.contestant(label, needs="ramify.overlap")(partial(_fit, name="Llama", options=options))
     for name in ("ReciprocalNN", "Affinity"):
         for linkage in ("average", "single")[: 2 if "single" in linkages else 1]:
             case.contestant(f"{name} {linkage}", needs="ramify.agglomerate")(
@@ -64,8 +69,8 @@ images = Case(
     "overlap-aloi",
     "ALOI, cosine, 50 rounds, 5 parents; the thesis (single / average): node .067 / .117, point .700 / .560, "
     "label .759 / .647",
-    short={"k": 50},
-    long={"k": 100},
+    short={"k": 25},
+    long={"k": 50},
     repeat=1,
 )
 
@@ -152,21 +157,16 @@ for _linkage in ("average", "single", "exact-average"):
     )
 quick.contestant("ReciprocalNN average", needs="ramify.agglomerate")(partial(_fit, name="ReciprocalNN", options={}))
 
-million = Case(
-    "overlap-million",
-    "25 neighbours a point given, 50 rounds, 5 parents; bars for a million on two cores: 60 s and 6 GB",
-    short={"n": 200_000},
-    long={"n": 1_000_000},
-    repeat=1,
-)
-
-
-@million.prepare
-def mixture_graph(n: int) -> dict[str, Any]:
-    return _graph(_mixture(n))
-
-
-for _linkage in ("average", "single"):
-    million.contestant(f"Llama {_linkage}", needs="ramify.overlap")(
-        partial(_fit, name="Llama", options={"linkage": _linkage})
+for _name, _points in [("clustered", partial(clustered, d=32)), ("mixture", _mixture)]:
+    _case = Case(
+        f"overlap-million-{_name}",
+        "25 neighbours a point given, 50 rounds, 5 parents; bars for a million on two cores: 60 s and 6 GB",
+        short={"n": 200_000},
+        long={"n": 1_000_000},
+        repeat=1,
     )
+    _case.prepare(partial(_made, _points))
+    for _linkage in ("average", "single"):
+        _case.contestant(f"Llama {_linkage}", needs="ramify.overlap")(
+            partial(_fit, name="Llama", options={"linkage": _linkage})
+        )

@@ -17,7 +17,7 @@ namespace {
 class LlamaRounds {
 public:
     LlamaRounds(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> weight, double shift, double scale,
-                const std::string& linkage, std::int64_t max_parents, int threads) {
+                const std::string& linkage, std::int64_t max_parents, bool merge_equal, int threads) {
         const SimilarityGraph graph{static_cast<std::int64_t>(indptr.shape(0)) - 1,
                                     indptr.data(),
                                     indices.data(),
@@ -29,7 +29,7 @@ public:
                                     : linkage == "exact-average" ? OverlapLinkage::exact_average
                                                                  : OverlapLinkage::average;
         nb::gil_scoped_release release;
-        core_ = std::make_unique<Llama>(graph, kind, max_parents, threads);
+        core_ = std::make_unique<Llama>(graph, kind, max_parents, merge_equal, threads);
     }
 
     std::int64_t round(std::int64_t max_links) {
@@ -181,9 +181,9 @@ void raise(In1<std::int64_t> start, In1<std::int64_t> parent, Out1<double> heigh
 void bind_overlap(nb::module_& m) {
     nb::class_<LlamaRounds>(m, "LlamaRounds")
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, double, double, const std::string&,
-                      std::int64_t, int>(),
+                      std::int64_t, bool, int>(),
              nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"),
-             nb::arg("linkage"), nb::arg("max_parents"), nb::arg("threads"))
+             nb::arg("linkage"), nb::arg("max_parents"), nb::arg("merge_equal"), nb::arg("threads"))
         .def("round", &LlamaRounds::round, nb::arg("max_links"))
         .def("finish", &LlamaRounds::finish)
         .def_prop_ro("n_clusters", &LlamaRounds::n_clusters)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,10 +27,12 @@ struct OverlapDag {
 
 class Llama {
 public:
-    Llama(const SimilarityGraph& graph, OverlapLinkage linkage, std::int64_t max_parents, int threads)
+    // The similarities of the graph are at most 1.
+    Llama(const SimilarityGraph& graph, OverlapLinkage linkage, std::int64_t max_parents, bool merge_equal, int threads)
         : n_(static_cast<std::size_t>(graph.n)),
           linkage_(linkage),
           max_parents_(max_parents),
+          merge_equal_(merge_equal),
           threads_(threads),
           sets_(2 * n_),
           node_size_(n_, 1),
@@ -52,7 +55,7 @@ public:
                 const double value = graph.shift + graph.scale * static_cast<double>(graph.weight[e]);
                 if (value <= 0.0) continue;
                 links_.end.push_back(graph.indices[e]);
-                links_.value.push_back(value);
+                links_.value.push_back(Similarity(value));
             }
             links_.start[i + 1] = static_cast<std::int64_t>(links_.end.size());
         }
@@ -65,8 +68,8 @@ public:
     // True once the links of a cover were more than a round was allowed; there are no further rounds then.
     bool is_full() const { return full_; }
 
-    // One round; returns how many pairs of clusters were united (0: no two have a link). Where the new clusters may
-    // have more than `max_links` links they get none.
+    // One round; returns how many pairs of clusters were united (0: no two have a link). Where the new clusters have
+    // more than `max_links` links they get none.
     std::int64_t round(std::int64_t max_links, Interrupt& interrupt) {
         find_nearest(interrupt);
         std::vector<Pair> pairs = chosen_pairs();
@@ -78,14 +81,16 @@ public:
         ++round_;
         Cover next;
         const Unions unions = unite(pairs, next, interrupt);
-        full_ = most_links(links_, unions) > max_links;
-        if (full_) {
+        std::optional<Links> links;
+        if (linkage_ == OverlapLinkage::exact_average) {
             links_ = {};
-            links_.start.assign(next.count() + 1, 0);
-        } else if (linkage_ == OverlapLinkage::exact_average)
-            links_ = recomputed(points_, next, threads_, interrupt);
-        else
-            links_ = united(links_, unions, cover_.inner, linkage_ == OverlapLinkage::single, threads_, interrupt);
+            links = recomputed(points_, next, max_links, threads_, interrupt);
+        } else {
+            const bool single = linkage_ == OverlapLinkage::single;
+            links = united(links_, unions, cover_.inner, single, max_links, threads_, interrupt);
+        }
+        full_ = !links;
+        links_ = links ? std::move(*links) : Links{std::vector<std::int64_t>(next.count() + 1, 0), {}, {}};
         note_spans(next);
         cover_ = std::move(next);
         return static_cast<std::int64_t>(pairs.size());
@@ -114,6 +119,7 @@ private:
     const std::size_t n_;
     const OverlapLinkage linkage_;
     const std::int64_t max_parents_;
+    const bool merge_equal_;
     const int threads_;
     std::int32_t round_ = 0;
     bool full_ = false;
@@ -145,10 +151,10 @@ private:
         nearest_.assign(cover_.count(), -1);
         nearest_value_.assign(cover_.count(), 0.0);
         for_each(cover_.count(), interrupt, [&](std::size_t c) {
-            for (auto e = static_cast<std::size_t>(links_.start[c]); e < static_cast<std::size_t>(links_.start[c + 1]);
-                 ++e) {
-                if (links_.value[e] <= nearest_value_[c]) continue;
-                nearest_value_[c] = links_.value[e];
+            for (auto e = links_.first(c); e < links_.last(c); ++e) {
+                const double value = links_.value[e].value();
+                if (value <= nearest_value_[c]) continue;
+                nearest_value_[c] = value;
                 nearest_[c] = links_.end[e];
             }
         });
@@ -227,24 +233,25 @@ private:
         };
         std::size_t c = 0;
         const auto keep_before = [&](std::size_t limit) {
-            for (; c < limit; ++c)
-                if (!merged[c])
-                    put(cover_.node[c], cover_.hash[c], cover_.size(c), {static_cast<std::int32_t>(c), -1, 1.0}, 0.0);
+            for (; c < limit; ++c) {
+                const auto own = static_cast<std::int32_t>(c);
+                if (!merged[c]) put(cover_.node[c], cover_.hash[c], cover_.size(c), {own, -1, own, 1.0}, 0.0);
+            }
         };
         for (std::size_t i = 0; i < pairs.size(); ++i) {
             const auto [first, second, value] = pairs[i];
             const auto a = static_cast<std::size_t>(first), b = static_cast<std::size_t>(second);
             keep_before(a);
             const auto [hash, size] = sizes[i];
-            if (size == cover_.size(a)) {  // the other one is inside
-                put(cover_.node[a], hash, size, {first, -1, 1.0}, 0.0);
+            if (merge_equal_ && size == cover_.size(a)) {  // the other one is inside
+                put(cover_.node[a], hash, size, {first, -1, first, 1.0}, 0.0);
                 edges_.emplace_back(cover_.node[b], cover_.node[a]);
-            } else if (size == cover_.size(b)) {
-                put(cover_.node[b], hash, size, {second, -1, 1.0}, 0.0);
+            } else if (merge_equal_ && size == cover_.size(b)) {
+                put(cover_.node[b], hash, size, {second, -1, first, 1.0}, 0.0);
                 edges_.emplace_back(cover_.node[a], cover_.node[b]);
             } else {
                 const std::int32_t node = node_of(hash, size, value);
-                put(node, hash, size, {first, second, 0.0}, value);
+                put(node, hash, size, {first, second, first, 0.0}, value);
                 edges_.emplace_back(cover_.node[a], node);
                 edges_.emplace_back(cover_.node[b], node);
             }
@@ -284,7 +291,8 @@ private:
     }
 
     std::int32_t node_of(const SetHash& hash, std::int64_t size, double similarity) {
-        const auto node = static_cast<std::int32_t>(n_) + sets_.number(hash);
+        const auto node = merge_equal_ ? static_cast<std::int32_t>(n_) + sets_.number(hash)
+                                       : static_cast<std::int32_t>(node_size_.size());
         if (static_cast<std::size_t>(node) == node_size_.size()) {
             node_size_.push_back(size);
             similarity_.push_back(similarity);

@@ -128,7 +128,7 @@ class ClusterDag(DagArrays):
         spans = self._need_spans()
         last = self.n_rounds
         round = check_int("round", round, low=0, high=last, why=f"for {last} rounds")
-        return np.sort(spans[(spans[:, 1] <= round) & (spans[:, 2] >= round), 0])
+        return np.unique(spans[(spans[:, 1] <= round) & (spans[:, 2] >= round), 0])
 
     def _need_spans(self) -> IntArray:
         if self.spans is None:
@@ -177,7 +177,9 @@ class ClusterDag(DagArrays):
             place = np.empty(len(order), dtype=np.int64)
             place[order] = np.arange(len(order))
             spans[:, 0] = place[spans[:, 0]]
-        return ClusterDag(start, ids[direct], self.height[kept][order], spans=spans, info=self.info)
+        height = self.height[kept][order]
+        _core.dag_raise(start, ids[direct], height)  # another node of the same set may have lower parts
+        return ClusterDag(start, ids[direct], height, spans=spans, info=self.info)
 
     def to_tree(self) -> Tree:
         """The tree in which every node keeps its best parent: the lowest, and of equals the smallest."""

@@ -19,6 +19,7 @@ from ramify.errors import InvalidInput, InvalidType, NotEnoughMemory
 __all__ = [
     "as_csr",
     "available_memory",
+    "check_bool",
     "check_choice",
     "check_float",
     "check_int",
@@ -80,6 +81,13 @@ def check_float(
         span = _interval(low, high, "(" if open_low else "[")
         raise InvalidInput(f"{name} must be a finite number{span}, got {value!r}.")
     return float(value)
+
+
+def check_bool(name: str, value: Any) -> bool:
+    """``value`` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidInput(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def _interval(low: float | None, high: float | None, bracket: str = "[") -> str:

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from collections import Counter
 from itertools import permutations
 
 import numpy as np
@@ -24,17 +25,17 @@ def random_graph(seed: int, whole_numbers: bool) -> NeighborGraph:
 
 
 def rounded(value: float) -> float:
-    """To 40 bits, as the core keeps links: equal sums in another order are equal."""
-    bits = np.float64(value).view(np.uint64) + np.uint64(1 << 11)
-    return float((bits >> np.uint64(12) << np.uint64(12)).view(np.float64))
+    """As the core keeps a link: to 24 bits, of what is missing to 1 where that is less."""
+    return float(np.float32(value)) if value <= 0.5 else 1.0 - float(np.float32(1.0 - value))
 
 
-def naive_llama(W, linkage, max_parents, n_rounds):
+def naive_llama(W, linkage, max_parents, n_rounds, merge_equal):
     """The covers of all rounds, as lists of sets, from the definition on a dense matrix."""
     n = len(W)
+    W = W / W.max(initial=1e-300)
     cover = [frozenset([i]) for i in range(n)]
     bag = [1.0] * n
-    f = {(i, j): float(W[i, j]) for i in range(n) for j in range(n) if i != j and W[i, j] > 0}
+    f = {(i, j): rounded(W[i, j]) for i in range(n) for j in range(n) if i != j and W[i, j] > 0}
     covers = [cover]
     for _ in range(n_rounds):
         chosen = set()
@@ -56,9 +57,9 @@ def naive_llama(W, linkage, max_parents, n_rounds):
         new, children = [], []
         for part in parts:
             union = frozenset().union(*(cover[c] for c in part))
-            if union in new:
+            if merge_equal and union in new:
                 continue
-            inside = [c for c in part if cover[c] == union]
+            inside = [c for c in part if cover[c] == union] if merge_equal else []
             new.append(union)
             children.append(inside or list(part))
         sizes = [sum(bag[c] for c in part) for part in children]
@@ -83,7 +84,7 @@ def naive_llama(W, linkage, max_parents, n_rounds):
 
 
 def sets_of(dag, nodes):
-    return {frozenset(dag.members(v).tolist()) for v in nodes}
+    return Counter(frozenset(dag.members(v).tolist()) for v in nodes)
 
 
 def contains(dag, y) -> bool:
@@ -102,25 +103,29 @@ def positive_cosines(X) -> NeighborGraph:
     return NeighborGraph.from_scipy(csr_array(S * (S > 1e-9)))
 
 
+@pytest.mark.parametrize("merge_equal", [True, False])
 @pytest.mark.parametrize("linkage", ["average", "exact-average", "single"])
 @pytest.mark.filterwarnings("ignore:The graph has")
-def test_agrees_with_the_definition_on_small_graphs(linkage):
+def test_agrees_with_the_definition_on_small_graphs(linkage, merge_equal):
     for seed in range(200):
         graph = random_graph(seed, whole_numbers=seed % 2 == 0)
         max_parents = (None, 1, 2, 5)[seed // 2 % 4]
         W = graph.to_scipy().toarray().astype(float)
-        dag = Llama(n_rounds=6, max_parents=max_parents, linkage=linkage, n_jobs=1).fit(graph).dag_
-        covers = naive_llama(W, linkage, max_parents, 6)
+        model = Llama(n_rounds=6, max_parents=max_parents, linkage=linkage, merge_equal=merge_equal, n_jobs=1)
+        dag = model.fit(graph).dag_
+        covers = naive_llama(W, linkage, max_parents, 6, merge_equal)
         for i, cover in enumerate(covers):
-            assert sets_of(dag, dag.cover(i)) == set(cover), f"seed {seed}, round {i}"
+            assert sets_of(dag, dag.cover(i)) == Counter(cover), f"seed {seed}, round {i}"
         everything = set().union(*map(set, covers)) | {frozenset(range(len(W)))}
-        assert sets_of(dag, range(dag.n_nodes)) == everything
+        found = sets_of(dag, range(dag.n_nodes))
+        assert set(found) == everything and (max(found.values()) == 1 or not merge_equal)
         assert dag.size.tolist() == [len(dag.members(v)) for v in range(dag.n_nodes)]
         assert dag.info["n_rounds"] == len(covers) - 1
         for v in range(dag.n_leaves, dag.n_nodes):
             whole = set(dag.members(v).tolist())
             parts = sets_of(dag, dag.children(v))
-            assert all(part < whole for part in parts) and set().union(*parts) == whole
+            assert all(part < whole or not merge_equal for part in parts) and set().union(*parts) == whole
+        assert set(sets_of(dag.minimal(), range(dag.minimal().n_nodes))) == everything
 
 
 def cliques(seed: int) -> tuple[NeighborGraph, np.ndarray]:
@@ -162,7 +167,7 @@ def test_proposition_4_the_counter_example():
     """b prefers c, a follows b: trees put b with c and cannot have {a, b}, in whatever order the points arrive."""
     a, b, c = range(3)
     graph = NeighborGraph.from_scipy(csr_array([[0, 1.0, 0], [1.0, 0, 2.0], [0, 2.0, 0]]))
-    assert {frozenset([a, b]), frozenset([b, c])} <= sets_of(Llama().fit(graph).dag_, range(6))
+    assert {frozenset([a, b]), frozenset([b, c])} <= set(sets_of(Llama().fit(graph).dag_, range(6)))
     trees = [(estimator().fit(graph).tree_, [a, b, c]) for estimator in (HAC, ReciprocalNN)]
     weight = graph.to_scipy().toarray()
 
@@ -180,8 +185,11 @@ def test_proposition_4_the_counter_example():
 @pytest.mark.parametrize("linkage", ["average", "exact-average", "single"])
 def test_threads_change_nothing(linkage):
     X = datasets.make_dirichlet_mixture(4000, random_state=0).X
-    graph = ramify.neighbors(X, 10)
-    one, two, three = (Llama(linkage=linkage, n_jobs=jobs).fit(graph.connect(X)).dag_ for jobs in (1, 2, 3))
+    graph = ramify.neighbors(X, 10).connect(X)
+    merge_equal = linkage != "single"
+    one, two, three = (
+        Llama(linkage=linkage, merge_equal=merge_equal, n_jobs=jobs).fit(graph).dag_ for jobs in (1, 2, 3)
+    )
     assert one == two == three
     assert one.n_nodes > 4000
 
@@ -201,7 +209,7 @@ def test_parts_without_links_are_joined_by_the_root():
     W = csr_array(np.kron(np.eye(3), [[0, 1.0], [1.0, 0]]))
     with pytest.warns(RamifyWarning, match="3 connected components"):
         dag = Llama().fit(NeighborGraph.from_scipy(W)).dag_
-    assert sets_of(dag, dag.children(dag.root)) == {frozenset(p) for p in ([0, 1], [2, 3], [4, 5])}
+    assert set(sets_of(dag, dag.children(dag.root))) == {frozenset(p) for p in ([0, 1], [2, 3], [4, 5])}
     assert dag.n_rounds == 2 and dag.cover(2).tolist() == [dag.root]
 
 
@@ -227,6 +235,7 @@ def test_bad_input():
         ({"max_parents": 0}, "max_parents must be an int of at least 1"),
         ({"linkage": "ward"}, "linkage 'ward' is not known"),
         ({"n_neighbors": 0}, "n_neighbors must be an int"),
+        ({"merge_equal": "no"}, "merge_equal must be True or False, got 'no'"),
         ({"metric": "cosin"}, "cosin"),
     ]:
         with pytest.raises(InvalidInput, match=message):
