@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -102,24 +103,22 @@ namespace link_rows {
 
 constexpr std::int64_t kBlock = 256;
 
-struct Entry {
-    std::int32_t end;
-    double value;
-};
-
 // The upper halves of the rows of one block, each sorted by end.
 struct Block {
     std::vector<std::int32_t> length, end;
     std::vector<Similarity> value;
 
-    void append(const Gather<double>& gather, const auto& value_of, std::vector<Entry>& row) {
+    // `row` is working memory: numbers are sorted faster than pairs.
+    void append(const Gather<double>& gather, const auto& value_of, std::vector<std::uint64_t>& row) {
         row.clear();
-        for (std::size_t i = 0; i < gather.keys.size(); ++i)
-            row.push_back({gather.keys[i], value_of(gather.keys[i], gather.values[i])});
-        std::sort(row.begin(), row.end(), [](const Entry& x, const Entry& y) { return x.end < y.end; });
-        for (const Entry& entry : row) {
-            end.push_back(entry.end);
-            value.push_back(Similarity(entry.value));
+        for (std::size_t i = 0; i < gather.keys.size(); ++i) {
+            const auto bits = std::bit_cast<std::uint32_t>(Similarity(value_of(gather.keys[i], gather.values[i])));
+            row.push_back(static_cast<std::uint64_t>(gather.keys[i]) << 32 | bits);
+        }
+        std::sort(row.begin(), row.end());
+        for (const std::uint64_t entry : row) {
+            end.push_back(static_cast<std::int32_t>(entry >> 32));
+            value.push_back(std::bit_cast<Similarity>(static_cast<std::uint32_t>(entry)));
         }
         length.push_back(static_cast<std::int32_t>(row.size()));
     }
@@ -184,7 +183,7 @@ std::optional<Links> all_rows(std::size_t n, std::int64_t most, Links* used, int
     parallel_items(static_cast<std::int64_t>(blocks.size()), threads, interrupt, [&](std::int64_t b) {
         gathers.with([&](Gather<double>& gather) {
             Block& block = blocks[static_cast<std::size_t>(b)];
-            std::vector<Entry> sorted;
+            std::vector<std::uint64_t> sorted;
             const std::size_t last = std::min(n, static_cast<std::size_t>((b + 1) * kBlock));
             for (auto p = static_cast<std::size_t>(b * kBlock); p < last && count.load() <= most; ++p) {
                 row(p, gather);
@@ -209,43 +208,52 @@ std::optional<Links> all_rows(std::size_t n, std::int64_t most, Links* used, int
 inline std::optional<Links> united(Links& old, const Unions& unions, const std::vector<double>& inner, bool single,
                                    std::int64_t most, int threads, Interrupt& interrupt) {
     const auto n = static_cast<std::int64_t>(unions.count());
-    using link_rows::Entry;
-    // What part c brings to a union in which it has a share, by old cluster, from `least` on.
-    const auto each = [&](std::int32_t c, std::int32_t least, double share, auto visit) {
-        const auto part = static_cast<std::size_t>(c);
-        if (single && inner[part] > 0.0) visit(Entry{c, inner[part]});
-        const std::int32_t* ends = old.end.data();
-        auto e =
-            static_cast<std::size_t>(std::lower_bound(ends + old.first(part), ends + old.last(part), least) - ends);
-        for (; e < old.last(part); ++e)
-            visit(Entry{ends[e], single ? old.value[e].value() : share * old.value[e].value()});
+    struct Entry {
+        std::int32_t end;
+        double value;
     };
-    // Both parts have many old neighbours in common: these are put together before the new ones are looked up.
+    // The old clusters that a new one is linked to, from `least` on: both parts have many in common, and these are put
+    // together before the new clusters are looked up.
     const auto brought = [&](const Unions::Parts& parts, std::vector<Entry>& all) {
         all.clear();
-        const auto by_end = [](const Entry& x, const Entry& y) { return x.end < y.end; };
-        for (const std::int32_t c : {parts.first, parts.second}) {
-            if (c < 0) continue;
-            const auto middle = static_cast<std::ptrdiff_t>(all.size());
-            each(c, parts.least, c == parts.first ? parts.share : 1.0 - parts.share,
-                 [&](const Entry& e) { all.push_back(e); });
-            // A part's own link to itself stands before the others.
-            if (single && static_cast<std::ptrdiff_t>(all.size()) > middle &&
-                all[static_cast<std::size_t>(middle)].end == c)
-                std::rotate(all.begin() + middle, all.begin() + middle + 1,
-                            std::upper_bound(all.begin() + middle + 1, all.end(), Entry{c, 0.0}, by_end));
-            std::inplace_merge(all.begin(), all.begin() + middle, all.end(), by_end);
+        const std::int32_t* end = old.end.data();
+        const auto row = [&](std::int32_t c) {
+            const auto part = static_cast<std::size_t>(std::max(c, 0));
+            const std::int32_t* last = end + old.last(part);
+            return std::pair(c < 0 ? last : std::lower_bound(end + old.first(part), last, parts.least), last);
+        };
+        auto [a, a_last] = row(parts.first);
+        auto [b, b_last] = row(parts.second);
+        const double a_share = single ? 1.0 : parts.share, b_share = single ? 1.0 : 1.0 - parts.share;
+        const auto value = [&](const std::int32_t* at, double share) {
+            return share * old.value[static_cast<std::size_t>(at - end)].value();
+        };
+        while (a != a_last && b != b_last) {
+            if (*a < *b) {
+                all.push_back({*a, value(a, a_share)});
+                ++a;
+            } else if (*b < *a) {
+                all.push_back({*b, value(b, b_share)});
+                ++b;
+            } else {
+                const double x = value(a, a_share), y = value(b, b_share);
+                all.push_back({*a, single ? std::max(x, y) : x + y});
+                ++a, ++b;
+            }
         }
-        std::size_t kept = 0;
-        for (const Entry& e : all) {
-            if (kept == 0 || all[kept - 1].end != e.end)
-                all[kept++] = e;
-            else if (single)
-                all[kept - 1].value = std::max(all[kept - 1].value, e.value);
+        for (; a != a_last; ++a) all.push_back({*a, value(a, a_share)});
+        for (; b != b_last; ++b) all.push_back({*b, value(b, b_share)});
+        if (!single) return;
+        for (const std::int32_t c : {parts.first, parts.second}) {  // a shared part links by what is inside it
+            if (c < 0 || inner[static_cast<std::size_t>(c)] <= 0.0) continue;
+            const double inside = inner[static_cast<std::size_t>(c)];
+            const auto at =
+                std::lower_bound(all.begin(), all.end(), c, [](const Entry& e, std::int32_t x) { return e.end < x; });
+            if (at == all.end() || at->end != c)
+                all.insert(at, {c, inside});
             else
-                all[kept - 1].value += e.value;
+                at->value = std::max(at->value, inside);
         }
-        all.resize(kept);
     };
     Lent<std::vector<Entry>> lent;
     const auto row = [&](std::size_t p, Gather<double>& gather) {
