@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 import ramify
 from ramify import GraphTree, objectives
 from ramify.errors import InvalidInput
-from ramify.graph import _scales
+from ramify.graph import _scales, _search
 from ramify.graph._edges import neighbor_edges
 from ramify.graph._far import tie_together
 from ramify.graph._heights import typicality
@@ -123,8 +123,11 @@ def test_large_graph_costs_no_more_than_the_search_of_the_whole(monkeypatch):
     graph = ramify.neighbors(X, 10).connect(X).symmetrize()
     single = objectives.dasgupta(ramify.refine(ramify.fit(graph, method="reciprocal"), graph), graph)
     monkeypatch.setattr(_scales, "LAST", 500)
-    parts = objectives.dasgupta(GraphTree().fit(graph).tree_, graph)
-    assert parts <= 1.001 * single
+    at_once = GraphTree().fit(graph).tree_
+    assert objectives.dasgupta(at_once, graph) <= 1.001 * single
+    monkeypatch.setattr(_search, "_WHOLE", 500)
+    parts = GraphTree().fit(graph).tree_
+    assert parts != at_once and objectives.dasgupta(parts, graph) <= 1.001 * single
 
 
 def test_local_scale_of_neighbours():

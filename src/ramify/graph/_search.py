@@ -37,7 +37,7 @@ _ROUGH, _FINE = 1e-5, 1e-6
 _TOP, _RESTARTS = 1024, 4
 #: Leaves of a part of a large tree; a second size for the topmost one moves all cuts, so that no border stays.
 _PART, _FIRST = 8192, 3072
-#: Up to this many points the small subtrees of a tree are searched as a whole.
+#: Up to this many points a tree is searched as a whole: its small subtrees, and all of them where that is quick.
 _WHOLE = 100_000
 _PASSES = 6
 
@@ -91,13 +91,20 @@ def search_whole(edges: Edges, budget: Budget) -> Tree:
 
 
 def search_parts(edges: Edges, budget: Budget) -> Tree:
-    """The same for a large graph, part by part: small subtrees everywhere, then all subtrees of each part."""
+    """The same for a large graph. Where all of it at once would take long, part by part first.
+
+    That is small subtrees everywhere, then all subtrees of each part. It leads to a tree that is a little worse.
+    """
     run = budget.run(edges)
     n = edges.n_points
-    _move_small(run, edges)
-    _move_in_parts(run)
-    all_at_once = run.search.mean_depth() * len(edges.indices) <= _STEPS
-    largest = np.inf if all_at_once else _LARGER * float(edges.mass.mean())
+
+    def is_quick() -> bool:
+        return bool(run.search.mean_depth() * len(edges.indices) <= _STEPS)
+
+    if n > _WHOLE or not is_quick():
+        _move_small(run, edges)
+        _move_in_parts(run)
+    largest = np.inf if is_quick() else _LARGER * float(edges.mass.mean())
     run.do(run.search.run, n, n, _FINE, largest)
     for _ in _new_tops(run, n, budget):
         run.do(run.search.run, n, n, _FINE, largest)

@@ -71,8 +71,8 @@ class GraphTree(TreeEstimator):
     Notes
     -----
     On a given graph (a :class:`~ramify.NeighborGraph`, or a sparse matrix with ``metric="precomputed-similarity"``) the
-    cost is that of its weights as they are, and all of it is searched under this one cost: large graphs part by part.
-    ``sample_weight`` is how many leaves a row counts for in the cost and in the centroids.
+    cost is that of its weights as they are, and all of it is searched under this one cost: above 100 000 points part by
+    part. ``sample_weight`` is how many leaves a row counts for in the cost and in the centroids.
 
     Examples
     --------
