@@ -47,6 +47,7 @@ from ramify.validate import check_float, check_int, check_random_state
 __all__ = ["sharded_neighbors"]
 
 _SHARE = 0.25  # of a task's memory for the rows of a group
+_SIZED = 50_000  # rows of the sample that tell how many rows a group will get
 _FAN_IN = 16  # lists that one task merges
 _BLOCK = 1 << 14  # rows that are gathered, or merged, at a time
 # Files: the rows of a part; of a group, what its rows found, their visits, the last of their k, and what visits found;
@@ -306,9 +307,10 @@ def _make_plan(
     asked, truth = where
     rank = cell_ranks(Rows.of(both, frame, 1), cells, asked, truth, n_jobs=1)
     plan = probing_plan(cells, rank, recall)
-    probed = cells.nearest(rows.z, plan.probes, n_jobs=1)
+    some = rows.z[:: max(1, len(sample) // _SIZED)]
+    probed = cells.nearest(some, plan.probes, n_jobs=1)
     most = max(1.0, _SHARE * memory / _row_bytes(d, k, plan.probes))
-    group = _groups(cells, probed, n / len(sample), most, min(tasks, max(1, n // 10_000)))
+    group = _groups(cells, probed, n / len(some), most, min(tasks, max(1, n // 10_000)))
     with atomic_write(path) as file:
         np.savez(file, frame=frame.centre, unit=frame.unit, centre=cells.centre, group=group, probes=plan.probes)
     return {**plan.info, "groups": int(group.max()) + 1}
@@ -341,13 +343,22 @@ def _halved(centre: np.ndarray, weight: np.ndarray, count: int) -> np.ndarray:
             group[some] = first
             continue
         z = centre[some] - centre[some].mean(axis=0)
-        order = some[np.argsort(z @ np.linalg.eigh(z.T @ z)[1][:, -1], kind="stable")]
+        order = some[np.argsort(z @ _long_direction(z), kind="stable")]
         half = share // 2
         sums = np.cumsum(weight[order])
         cut = int(np.searchsorted(sums, sums[-1] * half / share))
         cut = min(max(cut, half), len(order) - (share - half))  # at least a cell for every group
         waiting += [(order[:cut], first, half), (order[cut:], first + half, share - half)]
     return group
+
+
+def _long_direction(z: np.ndarray) -> np.ndarray:
+    """About the direction in which rows around 0 spread most: some steps from the longest row towards it."""
+    direction = z[np.argmax(np.einsum("ij,ij->i", z, z))].astype(np.float64)
+    for _ in range(8):
+        direction = z.T @ (z @ direction)
+        direction /= max(float(np.linalg.norm(direction)), 1e-300)
+    return direction
 
 
 @dataclass(frozen=True)
@@ -512,8 +523,8 @@ def _decided(z: Rows, heaps: np.ndarray, k: int, similarity: Similarity, ids: np
 
 def _least(z: Rows, some: slice, last: np.ndarray) -> np.ndarray:
     """The score ⟨z, z'⟩ − |z'|²/2 that no row nearer than ``last`` stays below, with room for float32's rounding."""
-    span = z.z[some].astype(np.float64) - z.z[last]
-    square = np.einsum("ij,ij->i", span, span)
+    span = z.z[some] - z.z[last]
+    square = np.einsum("ij,ij->i", span, span).astype(np.float64)
     length = z.length[some]
     reach = length + np.sqrt(square)
     slack = (z.width + 8) * 2.0**-23 * reach * (length + reach)
