@@ -143,7 +143,7 @@ def test_a_full_disk_is_said(client, tmp_path, monkeypatch):
 
 
 def test_a_folder_that_workers_do_not_see_is_said(client, monkeypatch):
-    monkeypatch.setattr(client, "run", lambda function, path: {"tcp://elsewhere:1": False})
+    monkeypatch.setattr(client, "run", lambda function, path, on_error: {"tcp://elsewhere:1": False})
     with pytest.raises(InvalidInput, match=r"worker tcp://elsewhere:1 does not see the folder .* give checkpoint="):
         ramify.fit(X, method="scc", engine="dask", client=client)
 

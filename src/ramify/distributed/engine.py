@@ -139,7 +139,7 @@ def _hash(value: Any) -> str:
 
 def _check_seen(work: WorkDir, client: Any) -> None:
     """All workers must see the folder, or the stages cannot hand on what they made."""
-    blind = [worker for worker, seen in client.run(os.path.isdir, work.folder).items() if not seen]
+    blind = [worker for worker, seen in client.run(os.path.isdir, work.folder, on_error="ignore").items() if not seen]
     if blind:
         raise InvalidInput(
             f"worker {blind[0]} does not see the folder {work.folder}; give checkpoint= a folder on a disk that all "
