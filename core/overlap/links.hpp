@@ -16,12 +16,27 @@
 #include <utility>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #include "common/gather.hpp"
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
 #include "overlap/cover.hpp"
 
 namespace ramify {
+
+// Asks for large pages: rows are read and written all over some gigabytes.
+inline void in_large_pages([[maybe_unused]] void* from, [[maybe_unused]] std::size_t bytes) {
+#ifdef __linux__
+    constexpr std::size_t kPage = std::size_t{1} << 21, kLeast = std::size_t{1} << 25;
+    if (bytes < kLeast) return;
+    const auto first = (reinterpret_cast<std::uintptr_t>(from) + kPage - 1) / kPage * kPage;
+    const auto last = (reinterpret_cast<std::uintptr_t>(from) + bytes) / kPage * kPage;
+    madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);  // no harm where it cannot be had
+#endif
+}
 
 // Elements that nobody asked a value for get none: a vector of some gigabytes is touched first by the threads that fill
 // it, not by the one that made it.
@@ -31,6 +46,11 @@ struct Unset : std::allocator<T> {
     struct rebind {
         using other = Unset<U>;
     };
+    T* allocate(std::size_t n) {
+        T* const memory = std::allocator<T>::allocate(n);
+        in_large_pages(memory, n * sizeof(T));
+        return memory;
+    }
     template <typename U>
     void construct(U* at) {
         ::new (static_cast<void*>(at)) U;
@@ -76,8 +96,8 @@ struct Unions {
         double share;  // of the old cluster in this one
     };
     std::vector<Parts> parts;
-    std::vector<std::int64_t> start;  // of each old cluster's new ones
-    std::vector<Into> into;
+    std::vector<std::int64_t, Unset<std::int64_t>> start;  // of each old cluster's new ones
+    std::vector<Into, Unset<Into>> into;
 
     std::size_t count() const { return parts.size(); }
 
