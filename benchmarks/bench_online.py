@@ -442,17 +442,11 @@ def _records(order: str, n: int) -> dict[str, Any]:
 
 def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray, name: str) -> np.ndarray:
     """Flat clusters, cut where the packages of known sources are found best."""
-    from ramify.link import BlockLinkage
-    from ramify.metrics import b_cubed, ceaf_e, pairwise_f1
+    from ramify.link import BlockLinkage, best_height
 
     link = BlockLinkage(blocks.tolist()).fit(X[known], y[known])
     tree = _stream(link.transform(X), name, {})
-
-    def worth(height: float) -> float:
-        labels = tree.cut(height=height)[known]
-        return float(pairwise_f1(labels, y[known]).f1 + b_cubed(labels, y[known]).f1 + ceaf_e(labels, y[known]).f1)
-
-    return tree.cut(height=max(np.linspace(0.02, 0.8, 40).tolist(), key=worth))
+    return tree.cut(height=best_height(tree, np.where(known, y, -1)))
 
 
 for _order, _case in entities.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ramify.agglomerate import HAC
 from ramify.errors import InvalidInput
-from ramify.link import BlockLinkage, LearnedLinkage, pair_features
+from ramify.link import BlockLinkage, LearnedLinkage, best_height, pair_features
 from ramify.metrics import best_f1, dendrogram_purity, pairwise_f1
 from ramify.online import Grinch
 
@@ -92,3 +93,28 @@ def test_blocks_say_what_is_wrong():
         BlockLinkage([6]).fit(X, y)
     with pytest.raises(InvalidInput, match="only one kind"):
         BlockLinkage([3]).fit(X, np.zeros(40, dtype=int))
+
+
+def test_best_height_sees_the_unknown_items_of_a_cluster():
+    rng = np.random.default_rng(3)
+    y = rng.integers(40, size=300)
+    X = rng.normal(size=(40, 3))[y] + 0.3 * rng.normal(size=(300, 3))
+    tree = HAC(metric="sqeuclidean").fit(X).tree_
+    known = y < 3
+    height = best_height(tree, np.where(known, y, -1), n_heights=400)
+
+    def worth(labels):
+        clusters = [set(np.flatnonzero(labels == c)) for c in range(labels.max() + 1)]
+        entities = [set(np.flatnonzero(y == e)) for e in range(40)]
+        shared = [(clusters[labels[i]], entities[y[i]]) for i in np.flatnonzero(known)]
+        precision = np.mean([len(k & r) / len(k) for k, r in shared])
+        recall = np.mean([len(k & r) / len(r) for k, r in shared])
+        return 2 * precision * recall / (precision + recall)
+
+    best = max(worth(tree.cut(height=h)) for h in tree.height[299:])
+    assert worth(tree.cut(height=height)) == pytest.approx(best)
+    # Among the known items alone a cut that joins them to strangers looks as good.
+    alone = best_f1(tree, np.where(known, y, -1), over="heights").height
+    assert worth(tree.cut(height=alone)) < best
+    with pytest.raises(InvalidInput, match="No item is known"):
+        best_height(tree, np.full(300, -1))

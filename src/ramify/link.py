@@ -22,9 +22,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InvalidInput
+from ramify.tree import Tree
 from ramify.validate import Check, check_labels, check_random_state, check_vectors, choice, integer
 
-__all__ = ["BlockLinkage", "LearnedLinkage", "pair_features", "training_pairs"]
+__all__ = ["BlockLinkage", "LearnedLinkage", "best_height", "pair_features", "training_pairs"]
 
 
 def pair_features(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -230,6 +231,53 @@ class BlockLinkage(BaseEstimator):
             length = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))[:, None]
             np.divide(block, length, out=block, where=length > 0, casting="unsafe")
         return out
+
+
+def best_height(tree: Tree, y: Any, *, n_heights: int = 200) -> float:
+    r"""The height at which a cut suits the items whose entities are known, by B³.
+
+    .. math:: \mathrm{Prec} = \operatorname{mean}_i \frac{|K_i \cap R_i|}{|K_i|}, \quad
+              \mathrm{Rec} = \operatorname{mean}_i \frac{|K_i \cap R_i|}{|R_i|}
+
+    over the known items i, where :math:`R_i` is the entity of i and :math:`K_i` its whole cluster: an item that is not
+    known is one of another entity. That is why this is not the best B³ or F1 among known items alone, which does not
+    see the others that a cut too high up puts to them.
+
+    Parameters
+    ----------
+    tree : Tree
+    y : array of shape (n,)
+        The entity of each leaf; -1 where it is not known. All items of a known entity are known.
+    n_heights : int
+        Heights that are tried, evenly spread over those of the nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ramify import HAC
+    >>> from ramify.link import best_height
+    >>> tree = HAC().fit(np.array([[0.0], [1.0], [10.0], [12.0], [30.0]])).tree_
+    >>> tree.cut(height=best_height(tree, [0, 0, -1, -1, -1])).tolist()
+    [0, 0, 1, 2, 3]
+    """
+    y = check_labels(y, tree.n_leaves)
+    known = y >= 0
+    if not known.any():
+        raise InvalidInput("No item is known: y is -1 everywhere.")
+    entity = y[known]
+    of_entity = np.bincount(entity)
+    heights = np.unique(np.quantile(tree.height[tree.n_leaves - 1 :], np.linspace(0.0, 1.0, n_heights), method="lower"))
+    best, at = -1.0, 0.0
+    for height in [0.0, *heights.tolist()]:
+        labels = tree.cut(height=height)
+        _, which, common = np.unique(labels[known] * len(of_entity) + entity, return_inverse=True, return_counts=True)
+        together = common[which]
+        precision = (together / np.bincount(labels)[labels[known]]).mean()
+        recall = (together / of_entity[entity]).mean()
+        f1 = 2.0 * precision * recall / (precision + recall)
+        if f1 > best:
+            best, at = f1, height
+    return float(at)
 
 
 def training_pairs(X: np.ndarray, y: np.ndarray, k: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
