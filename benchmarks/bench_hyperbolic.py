@@ -76,7 +76,7 @@ def _torch(z: np.ndarray, ids: np.ndarray, weight: np.ndarray, dtype: Any) -> An
     loss = triplet_loss(points, torch.from_numpy(ids), torch.from_numpy(weight.astype(dtype)), 0.05)
     loss.backward()
     assert points.grad is not None
-    return float(loss), points.grad.numpy()
+    return float(loss.detach()), points.grad.numpy()
 
 
 @triplets.contestant("PyTorch, float32", needs="torch", warm_up=True)
