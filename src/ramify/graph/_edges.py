@@ -61,7 +61,10 @@ class Edges:
     def to_scipy(self) -> Any:
         from scipy.sparse import csr_array
 
-        return csr_array((self.weight, self.indices, self.indptr), shape=(self.n_points, self.n_points))
+        # Both of one type, or SciPy copies the indices.
+        few = len(self.indices) < 2**31
+        indptr = self.indptr.astype(np.int32) if few else self.indptr
+        return csr_array((self.weight, self.indices, indptr), shape=(self.n_points, self.n_points))
 
     @classmethod
     def from_scipy(cls, matrix: Any, mass: np.ndarray) -> Edges:

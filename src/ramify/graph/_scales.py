@@ -47,7 +47,7 @@ LAST = 10_000
 _UPPER = 25_000
 #: Weight of all contracted edges, in that of all neighbours of centroids.
 _TIES = 1.0
-_ROWS = 65_536  # points whose edges are contracted together
+_ROWS = 16_384  # points whose edges are contracted together
 
 
 @dataclass

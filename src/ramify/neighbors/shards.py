@@ -245,7 +245,9 @@ def by_cell(cell: np.ndarray, count: int) -> Lists:
     from scipy.sparse import csr_array
 
     named = cell >= 0
-    indptr = np.concatenate([[0], np.cumsum(named.sum(axis=1))])
     names = cell[named]
+    # Of the type of the names, or SciPy copies these.
+    indptr = np.concatenate([[0], np.cumsum(named.sum(axis=1))])
+    indptr = indptr.astype(np.int32) if len(names) < 2**31 else indptr
     named = csr_array((np.ones(len(names), dtype=np.int8), names, indptr), shape=(len(cell), count)).tocsc()
     return named.indptr.astype(np.int64), named.indices.astype(np.int32)
