@@ -2,15 +2,16 @@
 
 The local estimator splits a sample; the nodes of its tree that stand for more rows than a worker takes are the top.
 At each of them a row goes to one side or the other by a product with the difference of the sides' means, so that all
-rows find their place in one pass; k-means repeats the pass with the means of all rows until hardly any row moves. What
-passes between workers is sums of features, one a node. The rows below each leaf of the top then go to one worker, where
-the local estimator builds their tree.
+rows find their place in one pass; k-means repeats the pass with the means of all rows until hardly any row moves. Where
+the top of a bisection is a trunk of outliers, which leaves nearly all rows together, k-means makes the top. What passes
+between workers is sums of features, one a node. The rows below each leaf of the top then go to one worker, where the
+local estimator builds their tree.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -89,7 +90,8 @@ def divide_tree(
 class _Top:
     """The top of the tree: children of its inner nodes, leaves as −1 − number, and where a row goes at each.
 
-    A row with features z goes left where ``z @ direction[v] > level[v]``. ``centre`` is subtracted from rows.
+    A row with features z goes left where ``z @ direction[v] > level[v]``. ``centre`` is subtracted from rows. With
+    ``by_means``, that is to the nearer mean.
     """
 
     left: np.ndarray
@@ -98,6 +100,7 @@ class _Top:
     level: np.ndarray
     centre: np.ndarray
     similarity: Similarity
+    by_means: bool
 
     @property
     def n_leaves(self) -> int:
@@ -153,7 +156,7 @@ class _Run:
         while True:
             moved = self._pass()
             self.passes += 1
-            if not self.is_kmeans or moved <= _MOVED * n or self.passes == _PASSES:
+            if not self.top.by_means or moved <= _MOVED * n or self.passes == _PASSES:
                 return
             self.top = _nearer_means(self.top, self.sums)
 
@@ -193,6 +196,7 @@ class _Run:
             "largest_leaf": int(count.max()),
         }
         told |= {"passes": self.passes, "sample": min(_SAMPLE, vectors.n)}
+        told["top"] = "kmeans" if self.top.by_means else "bisect"
         told["bytes_shuffled"] = [self.sums.nbytes * len(vectors.parts)] * self.passes + [shuffle.bytes]
         method = {"method": "kmeans", "height": "inertia"} if self.is_kmeans else {"method": "bisect"}
         return tree, {**method, "distributed": told, "approximations": ["top levels from a sample"]}
@@ -240,40 +244,56 @@ def _runs(count: np.ndarray, most: int) -> np.ndarray:
 
 def _make_top(sample: np.ndarray, model: TreeEstimator, similarity: Similarity, share: float) -> _Top:
     """The upper nodes of the tree of a sample, and where they send rows."""
-    tree = clone(model).fit(sample).tree_
-    tree = tree if tree.is_binary else tree.binarize(0)
+    size = max(1.0, share * len(sample))
+    by_means = isinstance(model, BisectingKMeans)
+    tree, upper = _sample_tree(model, sample, size)
+    if not by_means and upper.largest > 2.0 * size:
+        by_means = True
+        tree, upper = _sample_tree(BisectingKMeans(metric=str(similarity), random_state=0), sample, size)
     centre = np.zeros(sample.shape[1])
     if similarity.order == "distance":
         centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32).astype(np.float64)
-    top = _Top(np.empty(0), np.empty(0), np.empty((0, 0)), np.empty(0), centre, similarity)
+    direction, level = np.zeros((len(upper.nodes), sample.shape[1])), np.zeros(len(upper.nodes))
+    top = _Top(upper.left, upper.right, direction, level, centre, similarity, by_means)
     z = top.features(sample).z.astype(np.float64)
-    nodes, left, right = _upper_nodes(tree, max(1.0, share * len(sample)))
-    direction, level = np.zeros((len(nodes), z.shape[1])), np.zeros(len(nodes))
-    for i, v in enumerate(nodes):
+    for i, v in enumerate(upper.nodes):
         sides = [z[tree.members(child)] for child in tree.children(v)]
-        means = [side.mean(axis=0) for side in sides]
-        direction[i], level[i] = _between(means[0], means[1], similarity)
-        if not isinstance(model, BisectingKMeans):
-            # The sample's sides need not be those of the nearest means: as many of its rows go left.
+        direction[i], level[i] = _between(sides[0].mean(axis=0), sides[1].mean(axis=0), similarity)
+        if not by_means:
+            # The sample's sides need not be those of the nearer means: as many of its rows go left.
             score = np.sort(np.concatenate(sides) @ direction[i])[::-1]
             level[i] = score[len(sides[0]) - 1 : len(sides[0]) + 1].mean()
-    return replace(top, left=left, right=right, direction=direction.astype(np.float32), level=level)
+    return replace(top, direction=direction.astype(np.float32), level=level)
 
 
-def _upper_nodes(tree: Tree, size: float) -> tuple[list[int], np.ndarray, np.ndarray]:
-    """Nodes of more than ``size`` leaves, the largest first, and their children among them or −1 − a leaf's number."""
-    root = tree.n_nodes - 1
+class _Upper(NamedTuple):
+    """Nodes of a tree, the largest first; their children among them, or −1 − the number of a leaf; its largest leaf."""
+
+    nodes: list[int]
+    left: np.ndarray
+    right: np.ndarray
+    largest: int
+
+
+def _sample_tree(model: TreeEstimator, sample: np.ndarray, size: float) -> tuple[Tree, _Upper]:
+    tree = clone(model).fit(sample).tree_
+    tree = tree if tree.is_binary else tree.binarize(0)
+    return tree, _upper_nodes(tree, size)
+
+
+def _upper_nodes(tree: Tree, size: float) -> _Upper:
+    """Nodes of more than ``size`` leaves, as far as there are not too many."""
     inner = np.flatnonzero((tree.size > size) & (np.arange(tree.n_nodes) >= tree.n_leaves))
-    nodes = inner[np.lexsort((-inner, -tree.size[inner]))][:_NODES].tolist() or [root]
+    nodes = inner[np.lexsort((-inner, -tree.size[inner]))][:_NODES].tolist() or [tree.n_nodes - 1]
     place = {v: i for i, v in enumerate(nodes)}
-    children = np.array([tree.children(v) for v in nodes])
-    leaves = 0
-    links = np.empty(children.shape, dtype=np.int64)
-    for index, child in np.ndenumerate(children):
-        if (at := place.get(int(child))) is None:
-            at, leaves = -1 - leaves, leaves + 1
-        links[index] = at
-    return nodes, links[:, 0].copy(), links[:, 1].copy()
+    leaves: list[int] = []
+    links = np.empty((len(nodes), 2), dtype=np.int64)
+    for index, child in np.ndenumerate(np.array([tree.children(v) for v in nodes])):
+        at = place.get(int(child))
+        if at is None:
+            leaves.append(int(child))
+        links[index] = -len(leaves) if at is None else at
+    return _Upper(nodes, links[:, 0].copy(), links[:, 1].copy(), int(tree.size[leaves].max()))
 
 
 def _between(left: np.ndarray, right: np.ndarray, similarity: Similarity) -> tuple[np.ndarray, float]:

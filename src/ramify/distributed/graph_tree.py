@@ -1,9 +1,10 @@
 """GraphTree over vectors in parts: the lowest scale on many workers, all above it on one.
 
 The lowest scale of :mod:`ramify.graph._scales` only moves small subtrees, and what they are tied to is near. So rows
-near one another form *groups*, each of which one worker refines by itself; what it loses is ties across the border of
-groups while micro-clusters form. From there on nothing is lost: the micro-clusters' centroids and all contracted
-edges, across borders too, go to one worker, which builds the scales above.
+near one another form *groups*, each of which one worker refines by itself: at first runs of subtrees of average linkage
+on the graph, which is where the local search starts from; then rows go to the group they are tied to most, a few times
+over. What is lost is the ties across groups that remain, while micro-clusters form. From there on nothing is lost: the
+micro-clusters' centroids and all contracted edges, across groups too, go to one worker, which builds the scales above.
 
 Rows stay in their parts (their *home*); a group gets copies of its rows and of the edges inside it.
 """
@@ -11,33 +12,32 @@ Rows stay in their parts (their *home*); a group gets copies of its rows and of 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ramify.agglomerate.reciprocal import ReciprocalNN
 from ramify.distributed._assemble import Below, put_together
 from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
 from ramify.distributed.cluster import task_memory
 from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
-from ramify.distributed.neighbors import _halved
+from ramify.distributed.rounds import rounds_tree
 from ramify.distributed.sources import ShardedVectors
 from ramify.graph._edges import Edges, at_least, fifth_distance, typical_scale
 from ramify.graph._heights import row_scale, settled, spread_of_rows, spread_of_sums
 from ramify.graph._scales import LAST, MICRO, Rows, centroids, groups, grow, micro_clusters, put_below, scale_over
 from ramify.graph._search import Budget, search_small
 from ramify.graph.graph_tree import GraphTree
-from ramify.neighbors import rows as frames
-from ramify.neighbors._cells import Cells, find_cells
 from ramify.points import as_points
 from ramify.progress import Progress
 from ramify.similarity import Similarity, get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_random_state
 
 __all__ = ["graph_tree"]
 
-_CELLS = 32  # cells that a group is made of, so that groups are of one size
+_VOTES = 8  # times that rows go to the group they are tied to most
+_ROOM = 1.3  # rows of a group, at most, in those of a group of the mean size
 _SAMPLE = 1 << 20  # scales that tell what is typical
 
 
@@ -78,7 +78,7 @@ def graph_tree(
         tree.info["distributed"] = told | {"bytes_shuffled": []}
         return tree
     run = _Run(vectors, graph, estimator, similarity, client, n_groups)
-    stages = (run.homes, run.weigh, run.grow_groups, run.contract)
+    stages = (run.homes, run.weigh, run.find_groups, run.grow_groups, run.contract)
     with report.stage("graph tree", total=len(stages) + 1) as advance:
         for stage in stages:
             stage()
@@ -123,21 +123,14 @@ class _Run:
         return list(self.client.compute([delayed(task, pure=False)(*row, **same) for row in rows]))
 
     def homes(self) -> None:
-        """The group of every row, and its distance to its fifth neighbour."""
-        client, n, order = self.client, self.vectors.n, self.similarity.order
-        rng = check_random_state(self.estimator.random_state)
-        count = _CELLS * self.n_groups
-        some = np.sort(rng.choice(n, size=min(n, 40 * count), replace=False))
-        sample = client.compute(self.vectors.take(some))
-        plan = client.submit(_plan, sample, order, count, self.n_groups, int(rng.integers(2**32)), pure=False)
+        """The distance of every row to its fifth neighbour."""
+        client, n = self.client, self.vectors.n
         self.edges = [client.compute(part) for part in self.graph.parts]
-        self.home = self._with_rows(_home, self.edges, [plan] * len(self.edges), similarity=self.similarity)
+        self.home = self._with_rows(_home, self.edges, similarity=self.similarity)
         stride = max(1, n // _SAMPLE)
-        scales, sums = client.gather(
-            [self.shuffle.map(_scales, self.home, stride=stride), self.shuffle.map(_sum, self.home)]
-        )
+        scales = client.gather(self.shuffle.map(_scales, self.home, stride=stride))
         self.typical = typical_scale(np.concatenate(scales))
-        self.centre = np.sum(sums, axis=0) / n
+        self.centre = np.sum(client.gather(self.shuffle.map(_sum, self.home)), axis=0) / n
 
     def weigh(self) -> None:
         """The weight of every edge, in both directions, and how typical each row is."""
@@ -148,9 +141,25 @@ class _Run:
         self.home, self.edges = shuffle.exchange(_both, sent, low), []
         self.n_edges = sum(self.client.gather(shuffle.map(_directed, self.home)))
 
+    def find_groups(self) -> None:
+        """The group of every row: runs of subtrees of average linkage, then where most of its ties lead.
+
+        Newsgroups in 4 groups: purity .412 by the runs alone, .431 after the votes, and .432 in one.
+        """
+        weighed = ShardedGraph(self.offsets, self.shuffle.map(_edges, self.home), symmetric=True)
+        start = rounds_tree(weighed, ReciprocalNN(n_jobs=self.estimator.n_jobs), self.client)
+        group = _runs(start, self.n_groups)
+        for _ in range(_VOTES):
+            self.group = self.client.submit(_same, group, pure=False)
+            votes = self.shuffle.map(_vote, self.home, self.offsets[:-1].tolist(), [self.group] * len(self.home))
+            wanted, gain = (np.concatenate(column) for column in zip(*self.client.gather(votes), strict=True))
+            group = _moved(group, wanted, gain, self.n_groups)
+        self.group = self.client.submit(_same, group, pure=False)
+
     def grow_groups(self) -> None:
         """The small subtrees of every group, and their centroids."""
-        sent = self._with_rows(_send, self.home, self.offsets[:-1].tolist(), n_groups=self.n_groups)
+        low, group = self.offsets[:-1].tolist(), [self.group] * len(self.home)
+        sent = self._with_rows(_send, self.home, low, group, n_groups=self.n_groups)
         k = int(self.graph.info.get("k", 25))
         seconds = None if self.estimator.budget_seconds is None else 0.5 * self.estimator.budget_seconds
         same = {"similarity": self.similarity, "centre": self.centre, "k": k, "seconds": seconds}
@@ -186,33 +195,20 @@ class _Run:
 # --- the home of rows -------------------------------------------------------------------------------------------------
 
 
-def _plan(sample: np.ndarray, order: str, count: int, n_groups: int, seed: int) -> Any:
-    """Cells of a sample, and the group of each."""
-    frame = frames.Frame.of(sample, order, 1)
-    rows = frames.Rows.of(sample, frame, 1)
-    cells = find_cells(rows, min(count, len(sample)), np.random.default_rng(seed), n_jobs=1, report=Progress())
-    size = np.bincount(cells.nearest(rows.z, 1, n_jobs=1)[:, 0], minlength=len(cells)) + 1.0
-    return frame, cells, _halved(cells.centre, size, min(n_groups, len(cells)))
-
-
 @dataclass(frozen=True)
 class _Home:
-    """What a part knows of its rows; after :func:`_both` also their edges, with the group at the other end."""
+    """What a part knows of its rows; after :func:`_both` also their edges."""
 
-    group: np.ndarray
     scale: np.ndarray
     total: np.ndarray
     typical: np.ndarray | None = None
     edges: Part | None = None
-    end_group: np.ndarray | None = None
     directed: int = 0
 
 
-def _home(X: np.ndarray, edges: Part, plan: tuple[frames.Frame, Cells, np.ndarray], *, similarity: Similarity) -> _Home:
-    frame, cells, group = plan
-    cell = cells.nearest(frames.Rows.of(X, frame, 1).z, 1, n_jobs=1)[:, 0]
+def _home(X: np.ndarray, edges: Part, *, similarity: Similarity) -> _Home:
     total = X.sum(axis=0, dtype=np.float64) if similarity.order != "angle" else np.zeros(X.shape[1])
-    return _Home(group[cell], fifth_distance(edges[0], edges[2]), total)
+    return _Home(fifth_distance(edges[0], edges[2]), total)
 
 
 def _scales(home: _Home, *, stride: int) -> np.ndarray:
@@ -232,19 +228,18 @@ def _ask(home: _Home, edges: Part, *, offsets: np.ndarray) -> Sent:
 
 
 def _answer(home: _Home, asked: list[Piece], low: int) -> Sent:
-    return Sent(home, [(home.scale[ids - low], home.group[ids - low]) for (ids,) in asked])
+    return Sent(home, [(home.scale[ids - low],) for (ids,) in asked])
 
 
-def _take(home: _Home, answers: list[Piece], asked: Sent) -> tuple[_Home, np.ndarray, np.ndarray, np.ndarray]:
-    """The part, and what is known of the ends of its edges: their ids, scales and groups."""
+def _take(home: _Home, answers: list[Piece], asked: Sent) -> tuple[_Home, np.ndarray, np.ndarray]:
+    """The part, and the ids and scales of the ends of its edges."""
     ids = np.concatenate([piece[0] for piece in asked.pieces])
-    scale, group = (np.concatenate(column) for column in zip(*answers, strict=True))
-    return home, ids, scale, group
+    return home, ids, np.concatenate([piece[0] for piece in answers])
 
 
 def _weigh(known: Any, edges: Part, low: int, *, typical: float, offsets: np.ndarray) -> Sent:
     """Weights as in :mod:`ramify.graph._edges`; sends the reverse of each edge to where it ends."""
-    home, ids, scale, group = known
+    home, ids, scale = known
     indptr, indices, distance = edges
     degree, at = np.diff(indptr), np.searchsorted(ids, indices)
     own, ends = at_least(home.scale, typical), at_least(scale, typical)
@@ -254,43 +249,83 @@ def _weigh(known: Any, edges: Part, low: int, *, typical: float, offsets: np.nda
     finer = np.minimum(np.repeat(own, degree), ends[at]).astype(distance.dtype)
     weight = (finer / (finer + distance)).astype(np.float32)
     both = (indptr, indices, weight)
-    reverse = _reverse(both, low, offsets)
-    pieces = [(to, start, value, home.group[start - low]) for to, start, value in reverse]
-    kept = _Home(home.group, own, home.total, usual, both, group[at], len(indices))
-    return Sent(kept, pieces)
+    kept = _Home(own, home.total, usual, both, len(indices))
+    return Sent(kept, _reverse(both, low, offsets))
 
 
 def _both(home: _Home, pieces: list[Piece], low: int) -> _Home:
     """Half of A + Aᵀ."""
-    assert home.edges is not None and home.end_group is not None
+    assert home.edges is not None
     indptr, indices, weight = home.edges
-    n = len(home.group)
+    n = len(home.scale)
     rows = np.concatenate([np.repeat(np.arange(n), np.diff(indptr)), *(piece[0] - low for piece in pieces)])
     columns = np.concatenate([indices, *(piece[1] for piece in pieces)])
     weights = np.concatenate([weight, *(piece[2] for piece in pieces)])
-    ends = np.concatenate([home.end_group, *(piece[3] for piece in pieces)])
     key = rows * (columns.max(initial=0) + 1) + columns
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.concatenate([[True], np.diff(key[order]) > 0]))[: len(key)]
     both = np.add.reduceat(weights[order], first) * np.float32(0.5) if len(key) else weights
     kept = order[first]
     indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
-    return _Home(
-        home.group, home.scale, home.total, home.typical, (indptr, columns[kept], both), ends[kept], home.directed
-    )
+    return replace(home, edges=(indptr, columns[kept], both))
 
 
-def _send(X: np.ndarray, home: _Home, low: int, *, n_groups: int) -> Sent:
-    """The rows of each group, with the edges that stay in it."""
-    assert home.edges is not None and home.end_group is not None and home.typical is not None
+def _edges(home: _Home) -> Part | None:
+    return home.edges
+
+
+def _runs(tree: Tree, n_groups: int) -> np.ndarray:
+    """Leaves of a tree in groups of about one size, each a run of subtrees that are smaller than a group."""
+    label = micro_clusters(tree, max(1, tree.n_leaves // (8 * n_groups)))
+    of_run = label[tree.leaf_order]
+    begins = np.flatnonzero(np.append(True, np.diff(of_run) != 0))
+    group = np.minimum(begins * n_groups // tree.n_leaves, n_groups - 1).astype(np.int16)
+    result = np.empty(tree.n_leaves, dtype=np.int16)
+    result[tree.leaf_order] = np.repeat(group, np.diff(np.append(begins, tree.n_leaves)))
+    return result
+
+
+def _vote(home: _Home, low: int, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The group that each row is tied to most, and by how much more than to its own."""
+    from scipy.sparse import csr_array
+
+    assert home.edges is not None
     indptr, columns, weight = home.edges
-    owner = np.repeat(np.arange(len(home.group)), np.diff(indptr))
-    inside = np.flatnonzero(home.end_group == home.group[owner])
+    n = len(indptr) - 1
+    tied = csr_array((weight, group[columns].astype(np.int32), indptr), shape=(n, int(group.max()) + 1)).toarray()
+    own = group[low : low + n]
+    wanted = tied.argmax(axis=1).astype(np.int16)
+    return wanted, tied[np.arange(n), wanted] - tied[np.arange(n), own]
+
+
+def _moved(group: np.ndarray, wanted: np.ndarray, gain: np.ndarray, n_groups: int) -> np.ndarray:
+    """Rows in the groups that they want, those that gain most first, as long as there is room."""
+    size = np.bincount(group, minlength=n_groups)
+    room = int(_ROOM * len(group) / n_groups) - size
+    result = group.copy()
+    for g in range(n_groups):
+        some = np.flatnonzero((wanted == g) & (gain > 0))
+        some = some[np.argsort(-gain[some], kind="stable")][: max(int(room[g]), 0)]
+        result[some] = g
+    return result
+
+
+def _same(group: np.ndarray) -> np.ndarray:
+    return group
+
+
+def _send(X: np.ndarray, home: _Home, low: int, group: np.ndarray, *, n_groups: int) -> Sent:
+    """The rows of each group, with the edges that stay in it."""
+    assert home.edges is not None and home.typical is not None
+    indptr, columns, weight = home.edges
+    own = group[low : low + len(X)]
+    owner = np.repeat(np.arange(len(X)), np.diff(indptr))
+    inside = np.flatnonzero(group[columns] == own[owner])
     pieces = []
     for g in range(n_groups):
-        rows = np.flatnonzero(home.group == g)
-        some = inside[home.group[owner[inside]] == g]
-        degree = np.bincount(owner[some], minlength=len(home.group))[rows]
+        rows = np.flatnonzero(own == g)
+        some = inside[own[owner[inside]] == g]
+        degree = np.bincount(owner[some], minlength=len(X))[rows]
         pieces.append((rows + low, X[rows], home.typical[rows], degree, columns[some], weight[some]))
     return Sent(None, pieces)
 
