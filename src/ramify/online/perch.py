@@ -28,7 +28,7 @@ class Perch(OnlineTree):
 
     With ``max_leaves`` the tree stops growing (the collapsed mode of [1]_): when it has that many leaves, with every
     further point the two sibling leaves that are nearest to each other become one, which holds the items of both. In
-    :attr:`tree_` such a leaf is a node with all of its items as children.
+    :attr:`tree_` such a leaf is a node with all of its items as children. They stay together when others leave.
 
     Parameters
     ----------
