@@ -50,6 +50,19 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, tree):
     assert same_tree(again, tree)
 
 
+def test_rows_of_this_process_that_are_lost_with_a_worker_are_said():
+    from dask import delayed
+
+    from ramify.distributed.cluster import run
+
+    with connected(n_workers=1) as client:
+        rows = client.scatter(np.ones(3), hash=False)
+        (pid,) = client.run(os.getpid).values()
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(RamifyError, match=r"sum: rows that this process had sent .* Save the array as shards"):
+            run(client, [delayed(np.sum)(rows)], stage="sum")
+
+
 @pytest.fixture
 def cluster(tmp_path):
     """A scheduler and a worker as processes: ``(scheduler, address)``."""

@@ -122,6 +122,11 @@ def explained(client: Any, stage: str) -> Iterator[None]:
         # Dask's own errors of a connection have no number.
         if isinstance(error, OSError) and not isinstance(error, ConnectionError) and error.errno is not None:
             raise
+        if isinstance(error, CancelledError) and getattr(client, "status", None) == "running":
+            raise RamifyError(
+                f"{stage}: rows that this process had sent to a worker were lost with it. Save the array as shards, "
+                "which another worker reads again."
+            ) from None
         raise RamifyError(
             f"{stage}: the scheduler at {address} was lost or cannot be reached. Start it again and make the same "
             "call; with checkpoint=FOLDER it goes on from what was finished."
