@@ -25,8 +25,8 @@ def shake(
     """Items come (rows of ``X``, with weights), leave and change; returns which row each of those left has.
 
     After each change sizes, sums (to 1e-4), links and the number of items are checked; after each ``every``-th, also
-    the rows of the leaves, the snapshot of the tree, the memory it takes, and, where there is a ``folder`` it is saved
-    in, that a copy of the folder opens as the same tree.
+    the rows of the leaves, the lists of neighbours and what nodes keep of them, the snapshot of the tree, the memory it
+    takes, and, where there is a ``folder`` it is saved in, that a copy of the folder opens as the same tree.
 
     Parameters
     ----------
@@ -91,6 +91,9 @@ def _check_whole(online: Any, X: np.ndarray, row: dict[str, int], peak: int) -> 
     # is made both old and new ones are there.
     assert state.tree.capacity <= 4 * peak + 16, f"{state.tree.capacity} nodes for {peak} items at most"
     assert state.search._used <= 2 * peak
+    if state.graph is not None:
+        broken = state.graph.broken_rule()
+        assert not broken, broken
     if state.tree.width:
         leaves = np.array([state.tree.sums(int(v))[:-1] for v in state.items.leaves])
         weight = np.array([state.tree.size(int(v)) for v in state.items.leaves])

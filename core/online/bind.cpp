@@ -188,6 +188,23 @@ Array1<float> reaches(const G& g, In1<Node> leaf) {
     return to_numpy(std::move(out));
 }
 
+// All lists of neighbours of a tree as arrays, and back.
+template <class G>
+auto keep_lists(const G& g, const Tree& tree) {
+    auto kept = g.lists().keep(tree.capacity());
+    return nb::make_tuple(to_numpy(std::move(kept.from)), to_numpy(std::move(kept.to)),
+                          to_numpy(std::move(kept.weight)), to_numpy(std::move(kept.mine)),
+                          to_numpy(std::move(kept.theirs)), to_numpy(std::move(kept.lost)));
+}
+template <class G>
+void restore_lists(G& g, In1<Node> from, In1<Node> to, In1<float> weight, In1<std::int8_t> mine,
+                   In1<std::int8_t> theirs, In1<std::int8_t> lost) {
+    auto& lists = g.grown_lists();
+    for (std::size_t i = 0; i < from.size(); ++i)
+        lists.restore(from.data()[i], {to.data()[i], weight.data()[i], mine.data()[i] != 0, theirs.data()[i] != 0});
+    for (std::size_t v = 0; v < lost.size(); ++v) lists.restore(static_cast<Node>(v), lost.data()[v] != 0);
+}
+
 void bind_graph_tree(nb::module_& m) {
     using G = online::GraphTree;
     nb::class_<G>(m, "OnlineGraph")
@@ -196,6 +213,8 @@ void bind_graph_tree(nb::module_& m) {
         .def("load", &of_lists<G, &G::load>)
         .def("insert", &insert_into<G>)
         .def("reach", &reaches<G>)
+        .def("lists", &keep_lists<G>)
+        .def("restore_lists", &restore_lists<G>)
         .def("mend", &of_lists<G, &G::mend>)
         .def("remove", &remove_from<G>)
         .def("settle",
@@ -250,11 +269,13 @@ void bind_levels(nb::module_& m) {
         .def("load", &of_lists<L, &L::load>)
         .def("insert", &insert_into<L>)
         .def("reach", &reaches<L>)
+        .def("lists", &keep_lists<L>)
+        .def("restore_lists", &restore_lists<L>)
         .def("mend", &of_lists<L, &L::mend>)
         .def("remove", &remove_from<L>)
         .def("update", &L::update, nb::call_guard<nb::gil_scoped_release>())
         .def("neighbors", [](const L& g, In1<Node> leaf) { return directed(g.lists(), leaf); })
-        .def("broken_rule", [](const L& g, const Tree& tree) { return g.lists().broken_rule(tree); })
+        .def("broken_rule", &L::broken_rule)
         .def_prop_ro("decisions", [](const L& g) { return g.decisions; })
         .def("levels", [](const L& g) { return to_numpy(std::vector(g.level)); })
         .def("best", [](const L& g) { return to_numpy(std::vector(g.best)); })

@@ -36,6 +36,10 @@ public:
     // -----------------------------------------------------------------------------------------------------
 
     const NeighborLists& lists() const { return lists_; }
+    NeighborLists& grown_lists() {
+        grow();
+        return lists_;
+    }
     // Leaves in the tree get these nearest ones, none of which they have yet; the cross weights are left alone.
     void load(Node leaf, std::span<const Node> near, std::span<const float> weight) {
         grow();
@@ -81,8 +85,6 @@ public:
             asleep_[v] = 0;
             awake_.push_back(v);
         }
-        lists_.find_lost(tree_);
-        refresh();
     }
     double cost() const {
         double sum = 0.0;
@@ -91,8 +93,8 @@ public:
         return sum;
     }
 
-    // The first rule found broken, or an empty string. `tolerance` is that of cross weights, in the largest of them.
-    std::string broken_rule(double tolerance) {
+    // The first rule found broken, or an empty string.
+    std::string broken_rule() {
         if (const std::string rule = lists_.broken_rule(tree_); !rule.empty()) return rule;
         const std::vector<double> kept = tree_.cross;
         refresh();
@@ -101,7 +103,7 @@ public:
         double most = 0.0;
         for (const double w : fresh) most = std::max(most, w);
         for (Node v = 0; v < tree_.capacity(); ++v)
-            if (tree_.is_alive(v) && !(std::abs(kept[v] - fresh[v]) <= tolerance * most))
+            if (tree_.is_alive(v) && !(std::abs(kept[v] - fresh[v]) <= 1e-9 * most))
                 return "the weight that meets in " + std::to_string(v) + " is not that of its edges";
         return "";
     }

@@ -17,6 +17,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,10 @@ public:
     std::vector<Node> best;           // the most similar cluster when it was last looked for
 
     const NeighborLists& lists() const { return lists_; }
+    NeighborLists& grown_lists() {
+        grow();
+        return lists_;
+    }
     std::int64_t decisions = 0;  // clusters that were asked where they belong
 
     // --- the graph
@@ -100,7 +105,17 @@ public:
         grow();
         std::copy(levels.begin(), levels.begin() + tree_.capacity(), level.begin());
         std::copy(bests.begin(), bests.begin() + tree_.capacity(), best.begin());
-        lists_.find_lost(tree_);
+    }
+
+    // The first rule found broken, or an empty string.
+    std::string broken_rule() const {
+        for (Node v = 0; v < tree_.capacity(); ++v) {
+            if (!tree_.is_alive(v)) continue;
+            const Node p = tree_.parent[v];
+            if (tree_.is_leaf(v) != (level[v] == 0) || (p != kNone && level[p] <= level[v]))
+                return "node " + std::to_string(v) + " is on a level that is not its own";
+        }
+        return lists_.broken_rule(tree_);
     }
 
     // --- the levels

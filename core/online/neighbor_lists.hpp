@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -79,11 +80,6 @@ public:
             }
         return count == 0 || (count < k_ && !lost_[u]) ? all : least;
     }
-    // Of lists that were kept: those with fewer than they could have.
-    void find_lost(const live::Tree& tree) {
-        for (Node v = 0; v < tree.capacity(); ++v)
-            if (tree.is_alive(v) && tree.is_leaf(v)) lost_[v] = own(v) < std::min(k_, tree.leaves() - 1);
-    }
     // The list of `u` is as long as it can be.
     void set_whole(Node u) { lost_[u] = 0; }
     // `far` is no longer among the nearest of `u`.
@@ -104,6 +100,30 @@ public:
         edges_[x].clear();
         lost_[x] = 0;
     }
+
+    // All lists, in the order in which they are searched, and whose are not whole: what is kept in a file.
+    struct Kept {
+        std::vector<Node> from, to;
+        std::vector<float> weight;
+        std::vector<std::int8_t> mine, theirs, lost;  // the last one by leaf
+    };
+    Kept keep(Node nodes) const {
+        Kept out;
+        for (Node v = 0; v < std::min(nodes, static_cast<Node>(edges_.size())); ++v) {
+            for (const Edge& e : edges_[v]) {
+                out.from.push_back(v);
+                out.to.push_back(e.to);
+                out.weight.push_back(e.weight);
+                out.mine.push_back(e.mine);
+                out.theirs.push_back(e.theirs);
+            }
+            out.lost.push_back(lost_[v]);
+        }
+        return out;
+    }
+    // Fills empty lists. Takes one edge, and whether one of the nearest has gone.
+    void restore(Node from, const Edge& edge) { edges_[from].push_back(edge); }
+    void restore(Node leaf, bool lost) { lost_[leaf] = lost; }
 
     // The first rule found broken, or an empty string.
     std::string broken_rule(const live::Tree& tree) const {

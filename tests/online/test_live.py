@@ -42,7 +42,7 @@ def edges_of(live: LiveTree) -> dict[tuple[int, int], float]:
 
 def check(live: LiveTree) -> None:
     assert live._begin().tree.broken_rule(1e-9) == ""
-    assert live._begin().graph.broken_rule(1e-9) == ""
+    assert live._begin().graph.broken_rule() == ""
     tree = live.tree_
     assert live.cost_ == pytest.approx(naive_cost(tree, np.ones(tree.n_leaves), edges_of(live)), rel=1e-6, abs=1e-6)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.online._base import OnlineTree
-from ramify.online._state import State
+from ramify.online._state import LISTS, State
 from ramify.parallel import one_blas_thread
 
 __all__ = ["NeighborTree"]
@@ -104,14 +104,8 @@ class NeighborTree(OnlineTree):
         state = self._begin()
         state.graph = self._make_graph(state)
         edges, state.edges = state.edges or {}, None
-        if edges and len(edges["from"]):
-            leaves, start, count = np.unique(edges["from"], return_index=True, return_counts=True)
-            near = np.full((len(leaves), self.n_neighbors), -1, dtype=np.int32)
-            value = np.zeros(near.shape, dtype=np.float32)
-            row = np.repeat(np.arange(len(leaves)), count)
-            place = np.arange(len(row)) - np.repeat(start, count)
-            near[row, place], value[row, place] = edges["to"], edges["weight"]
-            state.graph.load(leaves, near, value)
+        if edges:
+            state.graph.restore_lists(*(edges[name] for name in LISTS))
             self._note_reach(state, state.items.slots)
 
 

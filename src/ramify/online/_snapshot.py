@@ -8,7 +8,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import FileError
-from ramify.online._state import LOG, State
+from ramify.online._state import LISTS, LOG, State
 
 __all__ = ["dump", "load"]
 
@@ -28,9 +28,8 @@ def dump(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     arrays |= {f"items_{k}": v for k, v in items.items()} | {f"search_{k}": v for k, v in search.items()}
     arrays |= {f"rows_{k}": v for k, v in rows.items()}
     if state.graph is not None:
-        names = ("from", "to", "weight")
-        edges = state.graph.neighbors(state.tree.leaves())
-        arrays |= {f"graph_{name}": column for name, column in zip(names, edges, strict=True)}
+        lists = zip(LISTS, state.graph.lists(state.tree), strict=True)
+        arrays |= {f"graph_{name}": column for name, column in lists}
         arrays |= {f"level_{name}": column for name, column in state.graph_state().items()}
     return meta, arrays
 

@@ -13,9 +13,10 @@ from ramify.online._labels import StableLabels
 from ramify.online._rows import OnlineRows
 from ramify.tree import Tree
 
-__all__ = ["LOG", "State"]
+__all__ = ["LISTS", "LOG", "State"]
 
 LOG = 4_000_000  # events of the change log
+LISTS = ("from", "to", "weight", "mine", "theirs", "lost")  # columns of the lists of neighbours
 
 
 class State:
