@@ -294,6 +294,16 @@ def test_a_full_disk_leaves_the_old_edits(taxonomy, tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
+def test_without_locks_the_file_is_written_anew(taxonomy, tmp_path, monkeypatch):
+    path = tmp_path / "a.taxonomy"
+    taxonomy.save(path)
+    before = path.read_bytes()
+    taxonomy.rename(taxonomy.levels[0].nodes[0], "mine")
+    monkeypatch.setattr("fcntl.flock", lambda *_: (_ for _ in ()).throw(OSError(37, "No locks available")))
+    taxonomy.save_edits(path)
+    assert not path.read_bytes().startswith(before) and same(Taxonomy.load(path), taxonomy)
+
+
 def test_flipped_bytes_behind_the_rest_are_noticed(taxonomy, tmp_path):
     path = tmp_path / "a.taxonomy"
     taxonomy.save(path)

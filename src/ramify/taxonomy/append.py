@@ -61,7 +61,10 @@ def append_edits(path: PathLike, stamp: Stamp | None, edits: Mapping[str, Any]) 
     except OSError:  # writing it as a whole may do, or says what is wrong
         return False
     with file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)  # until it is closed
+        except OSError:  # some network disks have no locks, and two at a time would write over each other
+            return False
         end = whole_end(file)
         if end is None:
             return False
