@@ -115,6 +115,7 @@ class Document:
         return [
             {"id": int(self.view.keys[other.node]), "name": other.name, "note": f"{100 * other.share:.0f} % of {of}"}
             for other in found
+            if other.share >= 0.005  # "0 %" says nothing
         ]
 
     def meta(self) -> dict[str, Any]:
