@@ -112,3 +112,13 @@ def test_a_finished_stage_is_not_done_again(client, tmp_path, monkeypatch):
         again = sharded_neighbors(vectors, 5, client=client, work=work)
     assert first.info == again.info
     assert np.array_equal(first.gather(client).indices, again.gather(client).indices)
+
+
+def test_a_task_that_runs_again_finds_its_receipt(tmp_path):
+    from ramify.distributed.workdir import WorkDir, _write
+
+    calls = []
+    work = WorkDir(str(tmp_path))
+    for _ in range(2):
+        assert _write(work, "a", lambda path: calls.append(path) or {"rows": 3}) == {"rows": 3}
+    assert calls == [str(tmp_path / "a")]

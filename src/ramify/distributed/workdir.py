@@ -77,6 +77,9 @@ class WorkDir:
 
 
 def _write(work: WorkDir, name: str, function: Callable[..., Receipt], *args: Any) -> Receipt:
+    done = work.receipt(name)
+    if done is not None:  # the worker that had the result was lost, and its file was not
+        return done
     receipt = function(work.path(name), *args)
     with atomic_write(work.path(name + ".json"), "w") as file:
         json.dump(receipt, file)
