@@ -34,6 +34,7 @@ from ramify.distributed.graph_parts import Part, ShardedGraph
 from ramify.distributed.sources import ShardedVectors
 from ramify.distributed.workdir import Receipt, WorkDir, read_piece, write_pieces
 from ramify.errors import InvalidInput
+from ramify.io.arrays import read_npy, read_npz
 from ramify.io.atomic import atomic_write
 from ramify.neighbors._cells import _SAMPLE, Cells, find_cells
 from ramify.neighbors.exact import Nearest, decide, exact_query
@@ -52,7 +53,7 @@ _FAN_IN = 16  # lists that one task merges
 _BLOCK = 1 << 14  # rows that are gathered, or merged, at a time
 # Files: the rows of a part; of a group, what its rows found, their visits, the last of their k, and what visits found;
 # the graph of a part.
-_ROWS, _FOUND, _VISITS, _LAST, _MORE = "rows-%05d", "found-%05d", "visits-%05d", "last-%05d.npy", "more-%05d"
+_ROWS, _FOUND, _VISITS, _LAST, _MORE = "rows-%05d", "found-%05d", "visits-%05d", "last-%05d.npz", "more-%05d"
 _GRAPH = "graph-%05d"
 _NONE = np.uint64(2**64 - 1)  # no neighbour: sorts behind all
 
@@ -377,9 +378,12 @@ class _Cut:
 
 def _load_plan(work: WorkDir, similarity: Similarity) -> _Cut:
     assert similarity.order is not None
-    with np.load(work.path("plan"), allow_pickle=False) as plan:
-        frame = Frame(similarity.order, plan["frame"], float(plan["unit"]))
-        return _Cut(frame, Cells.of(plan["centre"]), plan["group"], int(plan["probes"]))
+    path = work.path("plan")
+    frame, centre, group = (
+        read_npz(path, name, (), ndim) for name, ndim in (("frame", 1), ("centre", 2), ("group", 1))
+    )
+    unit, probes = (read_npz(path, name, (), 0) for name in ("unit", "probes"))
+    return _Cut(Frame(similarity.order, frame, float(unit)), Cells.of(centre), group, int(probes))
 
 
 # --- the stages, on the workers ---------------------------------------------------------------------------------------
@@ -438,7 +442,8 @@ def _search_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: 
             keys[some] = _keys(similarity.height(found.values[some]), np.where(near < 0, -1, rows["id"][near]))
             rows["least"][some] = _least(z, some, near[:, -1])
         rows["last"] = keys[:, -1]
-    np.save(work.path(_LAST % group), rows[["last", "least"]])
+    with atomic_write(work.path(_LAST % group)) as file:
+        np.savez(file, last=rows["last"], least=rows["least"])
     sent = _send(work.path(_VISITS % group), plan, group, rows)
 
     def blocks() -> Iterator[np.ndarray]:
@@ -468,7 +473,8 @@ def _visit_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: i
     plan = _load_plan(work, similarity)
     rows = _gather(work, _ROWS, len(offsets) - 1, plan, group)
     own = len(rows)
-    rows[["last", "least"]] = np.load(work.path(_LAST % group), allow_pickle=False)
+    for name in ("last", "least"):
+        rows[name] = read_npz(work.path(_LAST % group), name, (), 1)
     rows = np.concatenate([rows, _gather(work, _VISITS, plan.groups, plan, group)])
     ids, last = rows["id"].copy(), rows["last"].copy()
     heaps = np.zeros((len(rows), min(k + SPARE, max(len(rows) - 1, 1))), dtype=np.uint64)
@@ -578,11 +584,11 @@ def _save_fill(path: str, rows: np.ndarray, keys: np.ndarray) -> Receipt:
 
 
 def _load_part(path: str, low: int, fill: str | None) -> Part:
-    edges = np.load(path, allow_pickle=False)
+    edges = np.array(read_npy(path))
     if fill is not None:
-        with np.load(fill, allow_pickle=False) as more:
-            mine = (more["rows"] >= low) & (more["rows"] < low + len(edges))
-            edges[more["rows"][mine] - low] = more["edges"][mine]
+        rows, more = read_npz(fill, "rows", (), 1), read_npz(fill, "edges", (), 2)
+        mine = (rows >= low) & (rows < low + len(edges))
+        edges[rows[mine] - low] = more[mine]
     indptr = np.arange(len(edges) + 1, dtype=np.int64) * edges.shape[1]
     distance = (edges.ravel() & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.float32)
     return indptr, (edges.ravel() >> np.uint64(32)).astype(np.int64), distance

@@ -20,6 +20,7 @@ import numpy as np
 
 import ramify
 from ramify.errors import FileError, InvalidInput
+from ramify.io.arrays import PARSING
 from ramify.io.atomic import PathLike, atomic_write
 from ramify.validate import aligned
 
@@ -135,7 +136,8 @@ class Format:
         stream = io.BytesIO(data)
         if np.lib.format.read_magic(stream) != (1, 0):
             raise ValueError(f"{name} is not in .npy format 1.0")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
+        with PARSING:
+            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
         start = stream.tell()
         if dtype.str not in self.dtypes[name] or len(shape) != 1 or shape[0] * dtype.itemsize != len(data) - start:
             raise ValueError(f"{name} has dtype {dtype.str}, shape {shape} and {len(data) - start} bytes")

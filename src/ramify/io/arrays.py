@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import zipfile
 from typing import IO, Any
 
@@ -15,6 +16,9 @@ from ramify.validate import check_memory
 
 #: Deflate cannot shrink data by more than this factor, so a larger claim is a lie.
 MAX_DEFLATE = 1032
+
+#: Held while a header is parsed: CPython 3.11 may fail where several threads parse literals at once.
+PARSING = threading.Lock()
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
 
@@ -49,7 +53,7 @@ def read_npz(path: PathLike, key: str | None, names: tuple[str, ...], ndim: int)
         check_memory(
             info.file_size, f"array {name!r} of {path}", "save it as .npy, which ramify reads without loading."
         )
-        with archive.open(info) as member:
+        with PARSING, archive.open(info) as member:
             return np.lib.format.read_array(member, allow_pickle=False)
 
 
@@ -98,14 +102,13 @@ def _choose(
 def _header(file: IO[bytes], where: PathLike) -> Header:
     """Shape, order and type of the array that follows; only plain numbers and text pass."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        header: Header = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        header = np.lib.format.read_array_header_2_0(file)
-    else:
+    if version not in ((1, 0), (2, 0)):
         raise FileError(
             f"{where} is a .npy file of version {version[0]}.{version[1]}; only plain arrays of numbers are read."
         )
+    with PARSING:
+        first = version == (1, 0)
+        header: Header = (np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0)(file)
     if header[2].hasobject:
         raise FileError(
             f"{where} holds Python objects, which ramify never unpickles. "
