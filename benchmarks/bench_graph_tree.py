@@ -87,10 +87,10 @@ def _given_case(name: str) -> None:
             warnings.simplefilter("ignore", ramify.RamifyWarning)  # the graph may have several components
             return ramify.GraphTree().fit(_graph(indptr, indices, weight)).tree_
 
-    @case.contestant("one level", needs="ramify.graph._search")
+    @case.contestant("one level", needs="ramify.graph.search")
     def whole(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
-        from ramify.graph._edges import given_edges
-        from ramify.graph._search import Budget, search_whole
+        from ramify.graph.edges import given_edges
+        from ramify.graph.search import Budget, search_whole
         from ramify.progress import Progress
 
         edges = given_edges(_graph(indptr, indices, weight), np.ones(len(indptr) - 1), -1)

@@ -213,7 +213,7 @@ def _half(name: str, order: str, n: int) -> dict[str, Any]:
 
 def _weighed(graph: Any) -> Any:
     """What the cost of the batch method counts."""
-    from ramify.graph._edges import neighbor_edges
+    from ramify.graph.edges import neighbor_edges
 
     return neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy()
 

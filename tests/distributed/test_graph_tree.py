@@ -9,7 +9,7 @@ import ramify
 from ramify.distributed import ShardedGraph
 from ramify.distributed.graph_tree import graph_tree
 from ramify.distributed.sources import open_vectors
-from ramify.graph._heights import by_rows, typicality
+from ramify.graph.heights import by_rows, typicality
 from ramify.similarity import get_similarity
 
 

@@ -10,7 +10,7 @@ from scipy.stats import kstest
 
 import ramify
 from ramify import RandomCut
-from ramify.divide.random_cut import _cut
+from ramify.divide.random_cut import cut_line
 from ramify.errors import InvalidInput
 
 
@@ -36,11 +36,11 @@ def clusters_of(parent: list[int]) -> frozenset:
     return frozenset(members)
 
 
-def cut_line(x: np.ndarray, seed: int) -> list[int]:
+def tree_of(x: np.ndarray, seed: int) -> list[int]:
     """Parents of one draw, without the estimator around it."""
     parent, height = np.empty(2 * len(x) - 1, dtype=np.int64), np.empty(2 * len(x) - 1)
     height[: len(x)] = x
-    _cut(parent, height, seed, 2)
+    cut_line(parent, height, seed, 2)
     return parent.tolist()
 
 
@@ -48,7 +48,7 @@ def test_same_distribution_as_recursive_cutting():
     x = np.array([0.0, 1.0, 1.5, 4.0, 4.2])
     rng = random.Random(0)
     n = 20_000
-    ours = Counter(clusters_of(cut_line(x, seed)) for seed in range(n))
+    ours = Counter(clusters_of(tree_of(x, seed)) for seed in range(n))
     theirs = Counter(recursive_cut(x.tolist(), rng) for _ in range(n))
     shapes = sorted(set(ours) | set(theirs), key=lambda s: -theirs[s])
     assert len(shapes) == 14  # all ways to cut five points on a line
@@ -84,7 +84,7 @@ def test_half_of_the_one_dimensional_bound():
         x = np.sort(rng.exponential(size=n).cumsum() if rng.random() < 0.5 else rng.normal(size=n))
         w = np.exp(-((x[:, None] - x[None]) ** 2) / rng.uniform(0.1, 4.0))
         near, other, _ = triple_values(w)
-        mean = np.mean([moseley_wang(cut_line(x, seed), w) for seed in range(200)])
+        mean = np.mean([moseley_wang(tree_of(x, seed), w) for seed in range(200)])
         assert mean >= 0.5 * np.maximum(near, other).sum()
 
 
@@ -129,7 +129,7 @@ def test_many_points_are_cut_in_the_same_way():
     n = 10_000
     cuts = []  # places of the cut of the whole and of its larger side, as shares of their extents
     for seed in range(200):
-        tree = ramify.Tree(cut_line(np.arange(n, dtype=np.float64), seed))
+        tree = ramify.Tree(tree_of(np.arange(n, dtype=np.float64), seed))
         for v in (tree.root, max(tree.children(tree.root), key=lambda child: tree.size[child])):
             first = min(tree.children(v), key=lambda child: tree.members(child).min())
             cuts.append(tree.size[first] / tree.size[v])

@@ -6,7 +6,7 @@ import pytest
 import ramify
 from ramify.errors import InvalidInput
 from ramify.graph import confidence
-from ramify.graph._edges import neighbor_edges
+from ramify.graph.edges import neighbor_edges
 
 
 def blobs(seed=0):

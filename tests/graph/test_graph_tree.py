@@ -14,12 +14,12 @@ from sklearn.metrics import adjusted_rand_score
 import ramify
 from ramify import GraphTree, objectives
 from ramify.errors import InvalidInput
-from ramify.graph import _scales, _search
-from ramify.graph._edges import neighbor_edges
+from ramify.graph import scales, search
 from ramify.graph._far import tie_together
-from ramify.graph._heights import typicality
-from ramify.graph._scales import micro_clusters, put_below
-from ramify.graph._search import Budget
+from ramify.graph.edges import neighbor_edges
+from ramify.graph.heights import typicality
+from ramify.graph.scales import micro_clusters, put_below
+from ramify.graph.search import Budget
 from ramify.metrics import dendrogram_purity
 from ramify.points import as_points
 from ramify.progress import Progress
@@ -53,7 +53,7 @@ def test_planted_clusters_come_back():
 
 def test_scale_by_scale_finds_the_same_clusters(monkeypatch):
     X, group, cluster = planted(3000, seed=1)
-    monkeypatch.setattr(_scales, "LAST", 400)
+    monkeypatch.setattr(scales, "LAST", 400)
     model = GraphTree().fit(X)
     assert len(model.tree_.info["scales"]) == 2 and model.tree_.info["scales"][1] <= 400
     assert dendrogram_purity(model.tree_, cluster) > 0.98
@@ -63,7 +63,7 @@ def test_scale_by_scale_finds_the_same_clusters(monkeypatch):
 @pytest.mark.parametrize("metric", ["cosine", "euclidean", "dot", "rbf"])
 def test_every_metric_on_two_scales(monkeypatch, metric):
     X, _, cluster = planted(800, seed=2)
-    monkeypatch.setattr(_scales, "LAST", 150)
+    monkeypatch.setattr(scales, "LAST", 150)
     tree = GraphTree(metric=metric, n_neighbors=10).fit(X).tree_
     assert tree.n_leaves == 800 and tree.is_binary
     if metric != "dot":
@@ -122,10 +122,10 @@ def test_large_graph_costs_no_more_than_the_search_of_the_whole(monkeypatch):
     X, _, _ = planted(4000, seed=3, spread=2.0)
     graph = ramify.neighbors(X, 10).connect(X).symmetrize()
     single = objectives.dasgupta(ramify.refine(ramify.fit(graph, method="reciprocal"), graph), graph)
-    monkeypatch.setattr(_scales, "LAST", 500)
+    monkeypatch.setattr(scales, "LAST", 500)
     at_once = GraphTree().fit(graph).tree_
     assert objectives.dasgupta(at_once, graph) <= 1.001 * single
-    monkeypatch.setattr(_search, "_WHOLE", 500)
+    monkeypatch.setattr(search, "_WHOLE", 500)
     parts = GraphTree().fit(graph).tree_
     assert parts != at_once and objectives.dasgupta(parts, graph) <= 1.001 * single
 
@@ -213,7 +213,7 @@ def test_ties_over_long_distances_connect_the_graph():
 
 def test_threads_do_not_change_the_tree(monkeypatch):
     X, _, _ = planted(2500, seed=5, spread=1.5)
-    monkeypatch.setattr(_scales, "LAST", 400)
+    monkeypatch.setattr(scales, "LAST", 400)
     one = GraphTree(n_jobs=1).fit(X).tree_
     many = GraphTree(n_jobs=3).fit(X).tree_
     assert np.array_equal(one.parent, many.parent) and np.array_equal(one.height, many.height)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ramify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
+from ramify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
 
 __all__ = ["Affinity"]
 

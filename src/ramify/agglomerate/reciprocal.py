@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ramify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
+from ramify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
 from ramify.validate import number
 
 __all__ = ["ReciprocalNN"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ramify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
+from ramify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
 from ramify.agglomerate.links import Scale
 from ramify.errors import InvalidInput
 from ramify.points import Points

@@ -16,7 +16,7 @@ from ramify.distributed.neighbors import sharded_neighbors
 from ramify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
 from ramify.distributed.workdir import WorkDir, work_dir
 from ramify.errors import InvalidInput
-from ramify.graph._edges import default_neighbors
+from ramify.graph.edges import default_neighbors
 from ramify.methods import Method, find_method
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress

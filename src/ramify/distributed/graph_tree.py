@@ -1,6 +1,6 @@
 """GraphTree over vectors in parts: the lowest scale on many workers, all above it on one.
 
-The lowest scale of :mod:`ramify.graph._scales` only moves small subtrees, and what they are tied to is near. So rows
+The lowest scale of :mod:`ramify.graph.scales` only moves small subtrees, and what they are tied to is near. So rows
 near one another form *groups*, each of which one worker refines by itself: at first runs of subtrees of average linkage
 on the graph, which is where the local search starts from; then rows go to the group they are tied to most, a few times
 over. What is lost is the ties across groups that remain, while micro-clusters form. From there on nothing is lost: the
@@ -24,11 +24,11 @@ from ramify.distributed.cluster import task_memory
 from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
 from ramify.distributed.rounds import rounds_tree
 from ramify.distributed.sources import ShardedVectors
-from ramify.graph._edges import Edges, at_least, fifth_distance, typical_scale
-from ramify.graph._heights import row_scale, settled, spread_of_rows, spread_of_sums
-from ramify.graph._scales import LAST, MICRO, Rows, centroids, groups, grow, micro_clusters, put_below, scale_over
-from ramify.graph._search import Budget, search_small
+from ramify.graph.edges import Edges, at_least, fifth_distance, typical_scale
 from ramify.graph.graph_tree import GraphTree
+from ramify.graph.heights import row_scale, settled, spread_of_rows, spread_of_sums
+from ramify.graph.scales import LAST, MICRO, Rows, centroids, groups, grow, micro_clusters, put_below, scale_over
+from ramify.graph.search import Budget, search_small
 from ramify.points import as_points
 from ramify.progress import Progress
 from ramify.similarity import Similarity, get_similarity
@@ -238,7 +238,7 @@ def _take(home: _Home, answers: list[Piece], asked: Sent) -> tuple[_Home, np.nda
 
 
 def _weigh(known: Any, edges: Part, low: int, *, typical: float, offsets: np.ndarray) -> Sent:
-    """Weights as in :mod:`ramify.graph._edges`; sends the reverse of each edge to where it ends."""
+    """Weights as in :mod:`ramify.graph.edges`; sends the reverse of each edge to where it ends."""
     home, ids, scale = known
     indptr, indices, distance = edges
     degree, at = np.diff(indptr), np.searchsorted(ids, indices)

@@ -36,7 +36,7 @@ from ramify.distributed.workdir import Receipt, WorkDir, read_piece, write_piece
 from ramify.errors import InvalidInput
 from ramify.io.arrays import read_npy, read_npz
 from ramify.io.atomic import atomic_write
-from ramify.neighbors._cells import _SAMPLE, Cells, find_cells
+from ramify.neighbors.cells import ROWS_A_CELL, Cells, find_cells
 from ramify.neighbors.exact import Nearest, decide, exact_query
 from ramify.neighbors.rows import Frame, Rows
 from ramify.neighbors.shards import SPARE, by_cell, cell_ranks, n_cells, probing_plan, sample_size, search_cells
@@ -142,7 +142,7 @@ class _Search:
             # Each row of the sample and each of its true neighbours once, and where they are in that list.
             both, place = np.unique(np.concatenate([asked, truth.ravel()]), return_inverse=True)
             where = place[: len(asked)], place[len(asked) :].reshape(truth.shape)
-            share = min(1.0, _SAMPLE * count / n)
+            share = min(1.0, ROWS_A_CELL * count / n)
             starts = zip(vectors.parts, vectors.offsets.tolist(), strict=False)
             some = [delayed(_some)(part, start, share, seed) for part, start in starts]
             rows = delayed(np.concatenate)(some), vectors.take(both)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ramify import _core
 from ramify.distributed.sources import ShardedVectors
-from ramify.divide.random_cut import RandomCut, _cut
+from ramify.divide.random_cut import RandomCut, cut_line
 from ramify.errors import InvalidInput
 from ramify.parallel import resolve_jobs
 from ramify.progress import Progress
@@ -51,5 +51,5 @@ def _cut_line(places: list[np.ndarray], seed: int, n_jobs: int | None) -> tuple[
     n = sum(map(len, places))
     parent, height = np.empty(2 * n - 1, dtype=np.int64), np.empty(2 * n - 1)
     np.concatenate(places, out=height[:n])
-    _cut(parent, height, seed, resolve_jobs(n_jobs))
+    cut_line(parent, height, seed, resolve_jobs(n_jobs))
     return parent, height

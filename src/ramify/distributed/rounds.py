@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.agglomerate._estimator import RoundsEstimator
+from ramify.agglomerate.estimator import RoundsEstimator
 from ramify.agglomerate.links import Scale, Spread, as_links, link_scale
 from ramify.agglomerate.rounds import RoundMerges, contraction, round_tree, run_rounds
 from ramify.distributed import _clusters as steps

@@ -19,11 +19,11 @@ from ramify.distributed.graph_parts import Part, ShardedGraph, even_offsets
 from ramify.distributed.sources import ShardedVectors
 from ramify.errors import InvalidInput
 from ramify.features import FeatureMap, squared_norms
-from ramify.metrics._estimate import Estimate
-from ramify.metrics._truth import Cover, labelled
-from ramify.metrics.pairs import PairwiseF1, _pairs
+from ramify.metrics.estimate import Estimate
+from ramify.metrics.pairs import PairwiseF1, pairs_within
+from ramify.metrics.truth import Cover, labelled
 from ramify.objectives.objective import check_tree, get_objective
-from ramify.objectives.weights import PairSums, _arrays, _check_kind
+from ramify.objectives.weights import PairSums, check_kind, tree_arrays
 from ramify.similarity import Similarity, get_similarity
 from ramify.tree import Tree
 from ramify.validate import check_labels
@@ -49,11 +49,11 @@ def objective_value(
     chosen = get_objective(objective)
     check_tree(tree, data.n)
     if isinstance(data, ShardedGraph):
-        _check_kind("the weights of a neighbour graph", "similarity", chosen.kind, f"objective {objective!r}", "")
+        check_kind("the weights of a neighbour graph", "similarity", chosen.kind, f"objective {objective!r}", "")
         sums = _of_graph(tree, data.symmetrize(), client)
     else:
         similarity = get_similarity(chosen.default_metric if metric is None else metric)
-        _check_kind(f"metric {str(similarity)!r}", similarity.kind, chosen.kind, f"objective {objective!r}", "")
+        check_kind(f"metric {str(similarity)!r}", similarity.kind, chosen.kind, f"objective {objective!r}", "")
         if not similarity.exact_features:
             raise InvalidInput(
                 f"vectors in parts are scored under cosine, dot or sqeuclidean, got {str(similarity)!r}."
@@ -175,7 +175,7 @@ def _edge_sums(part: Part, low: int, tree: Tree, to_height: Any) -> PairSums:
         raise InvalidInput(f"Weights must not be negative, got {weight.min():.6g} (the graph).")
     u, v, weight = rows[once], columns[once], np.ascontiguousarray(weight[once])
     mass = tree.size.astype(np.float64)
-    return PairSums(*_core.edge_pair_sums(*_arrays(tree), tree.first, mass, u, v, tree.lca(u, v), weight))
+    return PairSums(*_core.edge_pair_sums(*tree_arrays(tree), tree.first, mass, u, v, tree.lca(u, v), weight))
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -227,4 +227,6 @@ def _counted(parts: list[tuple[np.ndarray, ...]], width: int) -> PairwiseF1:
     cells, place = np.unique(np.concatenate([part[0] for part in parts]), return_inverse=True)
     both = np.bincount(place, np.concatenate([part[1] for part in parts]), minlength=len(cells)).astype(np.int64)
     cluster = np.bincount(cells // max(width, 1), both).astype(np.int64)
-    return PairwiseF1.of_counts(_pairs(both), _pairs(cluster), _pairs(np.sum([part[2] for part in parts], axis=0)))
+    return PairwiseF1.of_counts(
+        pairs_within(both), pairs_within(cluster), pairs_within(np.sum([part[2] for part in parts], axis=0))
+    )

@@ -85,11 +85,11 @@ class RandomCut(TreeEstimator):
         direction = random.standard_normal(X.shape[1]) if X.shape[1] > 1 else np.ones(1)
         parent, height = np.empty(2 * X.shape[0] - 1, dtype=np.int64), np.empty(2 * X.shape[0] - 1)
         _project(X, direction.astype(X.dtype), self.metric == "cosine", self.n_jobs, report, height[: X.shape[0]])
-        _cut(parent, height, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
+        cut_line(parent, height, int(random.integers(2**63)), resolve_jobs(self.n_jobs))
         return Tree(parent, height, info={"method": "random-cut", "height": "projected extent"})
 
 
-def _cut(parent: np.ndarray, height: np.ndarray, seed: int, threads: int) -> None:
+def cut_line(parent: np.ndarray, height: np.ndarray, seed: int, threads: int) -> None:
     """Parents and heights of the random cuts of points on a line, whose places are in the first n heights."""
     n = (len(parent) + 1) // 2
     threads = 1 if n < 50_000 else threads

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ramify.graph._edges import SCALE_AT, Edges, is_distance, own_scale
-from ramify.graph._search import Budget
+from ramify.graph.edges import SCALE_AT, Edges, is_distance, own_scale
+from ramify.graph.search import Budget
 from ramify.neighbors.exact import exact_query
 from ramify.neighbors.graph import NeighborGraph
 from ramify.similarity import Similarity

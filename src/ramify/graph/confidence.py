@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify.graph._edges import default_neighbors, given_edges, neighbor_edges
+from ramify.graph.edges import default_neighbors, given_edges, neighbor_edges
 from ramify.neighbors.build import neighbors
 from ramify.points import as_points
 from ramify.progress import Progress, ProgressLike

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify.base import TreeEstimator
-from ramify.graph._edges import default_neighbors, given_edges, neighbor_edges
 from ramify.graph._far import link_parts, tie_together
-from ramify.graph._heights import by_count, by_rows, typicality
-from ramify.graph._scales import LAST, Rows, grow
-from ramify.graph._search import Budget
+from ramify.graph.edges import default_neighbors, given_edges, neighbor_edges
+from ramify.graph.heights import by_count, by_rows, typicality
+from ramify.graph.scales import LAST, Rows, grow
+from ramify.graph.search import Budget
 from ramify.neighbors.build import neighbors
 from ramify.neighbors.graph import NeighborGraph
 from ramify.points import Points

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ramify.graph._edges import LEAST_SCALE, SCALE_AT, neighbor_edges
-from ramify.graph._scales import Rows, grow, micro_clusters, next_scale, roots_of
-from ramify.graph._search import Budget
+from ramify.graph.edges import LEAST_SCALE, SCALE_AT, neighbor_edges
+from ramify.graph.scales import Rows, grow, micro_clusters, next_scale, roots_of
+from ramify.graph.search import Budget
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress
 from ramify.similarity import Similarity

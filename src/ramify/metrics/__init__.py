@@ -20,10 +20,10 @@ mutual information and their like are in ``sklearn.metrics`` and take the labels
 ========================  =====================================================================================
 """
 
-from ramify.metrics._estimate import Estimate
 from ramify.metrics.agreement import cophenetic_correlation, triplet_agreement
 from ramify.metrics.cost import dp_means_cost
 from ramify.metrics.entities import EntityScore, b_cubed, ceaf_e
+from ramify.metrics.estimate import Estimate
 from ramify.metrics.jaccard import BudgetCurve, jaccard_curve, jaccard_per_label, jaccard_per_node, jaccard_per_point
 from ramify.metrics.label_mw import LabelMW, label_mw
 from ramify.metrics.pairs import BestF1, PairwiseF1, best_f1, pairwise_f1

@@ -8,8 +8,8 @@ import numpy as np
 
 from ramify import _core
 from ramify.errors import InvalidInput
-from ramify.metrics._estimate import Estimate
-from ramify.metrics._truth import threads_for
+from ramify.metrics.estimate import Estimate
+from ramify.metrics.truth import threads_for
 from ramify.parallel import row_blocks
 from ramify.tree import Tree
 from ramify.validate import check_int, check_random_state

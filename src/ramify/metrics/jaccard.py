@@ -16,7 +16,7 @@ import numpy as np
 from ramify import _core
 from ramify.dag import ClusterDag
 from ramify.errors import InvalidInput
-from ramify.metrics._truth import Cover, read_cover, threads_for
+from ramify.metrics.truth import Cover, read_cover, threads_for
 from ramify.parallel import row_blocks
 from ramify.tree import Tree
 from ramify.validate import check_labels, is_sparse

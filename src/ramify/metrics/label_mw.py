@@ -11,7 +11,7 @@ import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.hierarchy import only_tree
-from ramify.metrics._truth import Cover, threads_for
+from ramify.metrics.truth import Cover, threads_for
 from ramify.tree import Tree
 from ramify.validate import check_labels
 

@@ -10,7 +10,7 @@ import numpy as np
 from ramify import _core
 from ramify.errors import InvalidInput
 from ramify.hierarchy import only_tree
-from ramify.metrics._truth import Cover, threads_for
+from ramify.metrics.truth import Cover, threads_for
 from ramify.tree import Tree
 from ramify.validate import check_choice, check_labels
 
@@ -89,10 +89,12 @@ def pairwise_f1(labels: Any, y: Any) -> PairwiseF1:
     together = kept & (clusters >= 0)
     cell = clusters[together] * (codes.max(initial=-1) + 1) + codes[together]
     _, both = np.unique(cell, return_counts=True)
-    return PairwiseF1.of_counts(_pairs(both), _pairs(np.bincount(clusters[together])), _pairs(np.bincount(codes[kept])))
+    return PairwiseF1.of_counts(
+        pairs_within(both), pairs_within(np.bincount(clusters[together])), pairs_within(np.bincount(codes[kept]))
+    )
 
 
-def _pairs(counts: np.ndarray) -> int:
+def pairs_within(counts: np.ndarray) -> int:
     counts = counts.astype(np.int64)
     return int((counts * (counts - 1) // 2).sum())
 
@@ -157,7 +159,7 @@ def best_f1(tree: Tree, y: Any, *, over: str = "cuts", n_jobs: int | None = -1) 
         raise InvalidInput("This tree has no rounds, because it was not made in rounds; use over='heights'.")
     codes = check_labels(y, tree.n_leaves)
     counts = _counts(tree, codes, n_jobs)
-    true = _pairs(np.bincount(codes[codes >= 0]))
+    true = pairs_within(np.bincount(codes[codes >= 0]))
     if over == "cuts":
         marked = _best_cut(tree, counts, true)
         labels = _core.tree_top_labels(tree.parent, marked, tree.n_leaves)

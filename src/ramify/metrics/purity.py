@@ -8,8 +8,8 @@ import numpy as np
 
 from ramify.errors import InvalidInput
 from ramify.hierarchy import only_tree
-from ramify.metrics._estimate import Estimate
-from ramify.metrics._truth import Cover, labelled, threads_for
+from ramify.metrics.estimate import Estimate
+from ramify.metrics.truth import Cover, labelled, threads_for
 from ramify.tree import Tree
 from ramify.validate import check_int, check_random_state
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors._cells import Cells, find_cells
+from ramify.neighbors.cells import Cells, find_cells
 from ramify.neighbors.exact import empty_heaps
 from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, row_blocks

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors._cells import Cells, find_cells
+from ramify.neighbors.cells import Cells, find_cells
 from ramify.neighbors.exact import Buffers, decide_into, empty_heaps, propose
 from ramify.neighbors.rows import Frame, Rows
 from ramify.parallel import map_blocks, row_blocks

@@ -116,7 +116,7 @@ class FeatureWeights(PairWeights):
             rows = f.rows
             return PairSums(
                 *_core.sparse_pair_sums(
-                    *_arrays(tree),
+                    *tree_arrays(tree),
                     tree.leaf_order,
                     tree.first,
                     rows.indptr,
@@ -127,7 +127,7 @@ class FeatureWeights(PairWeights):
                 )
             )
         centre = np.zeros(f.shape[1]) if f.centre is None else f.centre
-        return PairSums(*_core.dense_pair_sums(*_arrays(tree), np.ascontiguousarray(f.rows), centre, **affine))
+        return PairSums(*_core.dense_pair_sums(*tree_arrays(tree), np.ascontiguousarray(f.rows), centre, **affine))
 
     def block(self, points: np.ndarray) -> np.ndarray:
         values = self.features.block(points, points)
@@ -150,7 +150,7 @@ class BlockWeights(PairWeights):
 
     def pair_sums(self, tree: Tree, n_jobs: int | None, report: Progress) -> PairSums:
         order, weight = tree.leaf_order, self.weight[tree.leaf_order]
-        gaps = _core.Gaps(*_arrays(tree), tree.first, _core.node_sums(tree.parent, self.weight))
+        gaps = _core.Gaps(*tree_arrays(tree), tree.first, _core.node_sums(tree.parent, self.weight))
         rows_in_order = self._in_order(order)
 
         def work(rows: slice) -> PairSums:
@@ -226,7 +226,9 @@ class GraphWeights(PairWeights):
             for part in blocks:
                 found = tree.lca(u[part], v[part])
                 sums += PairSums(
-                    *_core.edge_pair_sums(*_arrays(tree), tree.first, mass, u[part], v[part], found, self.values[part])
+                    *_core.edge_pair_sums(
+                        *tree_arrays(tree), tree.first, mass, u[part], v[part], found, self.values[part]
+                    )
                 )
                 advance()
         return sums
@@ -248,10 +250,10 @@ def pair_weights(
     ``what`` and ``instead`` complete the error for a metric of the other kind.
     """
     if points.is_graph:
-        _check_kind("the weights of a neighbour graph", "similarity", kind, what, instead)
+        check_kind("the weights of a neighbour graph", "similarity", kind, what, instead)
         return GraphWeights(points)
     similarity = points.similarity
-    _check_kind(f"metric {points.metric!r}", points.kind, kind, what, instead)
+    check_kind(f"metric {points.metric!r}", points.kind, kind, what, instead)
     if points.form == "matrix":
         return MatrixWeights(points)
     few = points.n <= _PAIRS_LIMIT
@@ -265,7 +267,7 @@ def pair_weights(
     return BlockWeights(points)
 
 
-def _check_kind(source: str, given: Kind, needed: Kind, what: str, instead: str) -> None:
+def check_kind(source: str, given: Kind, needed: Kind, what: str, instead: str) -> None:
     if given != needed:
         other = {"similarity": "similarities", "distance": "distances"}
         raise InvalidInput(f"{what} takes {other[needed]}, but {source} {_are(source)} {other[given]}. {instead}")
@@ -282,5 +284,5 @@ def _negative(value: float, place: str) -> InvalidInput:
     )
 
 
-def _arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def tree_arrays(tree: Tree) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return (tree.parent, tree.size, tree.child_start, tree.child_ids)

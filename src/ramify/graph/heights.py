@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.graph._edges import is_distance, own_scale
+from ramify.graph.edges import is_distance, own_scale
 from ramify.neighbors.graph import NeighborGraph
 from ramify.similarity import Similarity
 from ramify.tree import Tree

@@ -14,7 +14,7 @@ from ramify.progress import Progress
 
 __all__ = ["Cells", "find_cells"]
 
-_SAMPLE = 40  # rows a cell that k-means looks at
+ROWS_A_CELL = 40  # rows a cell that k-means looks at
 _ROUNDS = 5
 _ROWS = 512  # rows of a block of scores against all centres
 
@@ -68,7 +68,7 @@ def find_cells(rows: Rows, count: int, rng: np.random.Generator, *, n_jobs: int 
     proportion to its size (the cost of a search grows with the squares of the cells' sizes), and one round over all.
     """
     n = len(rows)
-    z = rows.z[np.sort(rng.choice(n, size=min(n, _SAMPLE * count), replace=False))]
+    z = rows.z[np.sort(rng.choice(n, size=min(n, ROWS_A_CELL * count), replace=False))]
     top = max(1, int(np.sqrt(count)))
     with report.stage("cells", total=top + 2) as advance:
         coarse = _lloyd(z, _some(z, top, rng), _ROUNDS, n_jobs)

@@ -18,7 +18,7 @@ import numpy as np
 from ramify import _core
 from ramify.agglomerate.links import Links
 from ramify.agglomerate.rounds import contraction, run_rounds
-from ramify.graph._edges import Edges
+from ramify.graph.edges import Edges
 from ramify.heights import HeightRule
 from ramify.objectives.search import Run
 from ramify.parallel import resolve_jobs

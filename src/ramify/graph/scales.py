@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ramify.graph._edges import Edges, neighbor_edges
 from ramify.graph._far import link_parts, tie_together
-from ramify.graph._search import Budget, search_parts, search_small, search_whole
+from ramify.graph.edges import Edges, neighbor_edges
+from ramify.graph.search import Budget, search_parts, search_small, search_whole
 from ramify.neighbors.build import neighbors
 from ramify.parallel import row_blocks
 from ramify.similarity import Similarity
