@@ -91,7 +91,7 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
     stop = threading.Event()
     with LocalCluster(n_workers=args.workers, threads_per_worker=1, **options) as cluster, Client(cluster) as client:
         before = client.run(worker_state)
-        watcher = threading.Thread(target=watch_disk, args=(work, told, stop))
+        watcher = threading.Thread(target=watch_disk, args=(work, told, stop), daemon=True)
         watcher.start()
         if kill is not None:
             pid = kill.choice([state["pid"] for state in before.values()])
