@@ -142,7 +142,9 @@ class _Search:
             # Each row of the sample and each of its true neighbours once, and where they are in that list.
             both, place = np.unique(np.concatenate([asked, truth.ravel()]), return_inverse=True)
             where = place[: len(asked)], place[len(asked) :].reshape(truth.shape)
-            share = min(1.0, ROWS_A_CELL * count / n)
+            # The task that finds the cells holds its sample about four times.
+            fits = task_memory(self.client) / (64 * d)
+            share = min(1.0, max(4 * count, min(ROWS_A_CELL * count, fits)) / n)
             starts = zip(vectors.parts, vectors.offsets.tolist(), strict=False)
             some = [delayed(_some)(part, start, share, seed) for part, start in starts]
             rows = delayed(np.concatenate)(some), vectors.take(both)
