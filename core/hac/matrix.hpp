@@ -276,8 +276,8 @@ private:
         id_[s] = c;
         id_[t] = -1;
         gone_[t] = kNone;
-        with_lance_williams(linkage_, weight_[s], weight_[t], apart, [&](const auto& combine) {
-            in_parts([&](std::size_t first, std::size_t last) { join_rows(s, t, combine, first, last); });
+        with_lance_williams(linkage_, weight_[s], weight_[t], apart, [&](const auto& combine, auto grows) {
+            in_parts([&](std::size_t first, std::size_t last) { join_rows(s, t, combine, grows, first, last); });
         });
         row_[s] = row_[t] = kNone;
         weight_[s] += weight_[t];
@@ -295,11 +295,12 @@ private:
     }
 
     // The distances of the union of s and t to the clusters from `first` on, in the matrix and in `row_`.
-    template <class Combine>
-    void join_rows(std::size_t s, std::size_t t, const Combine& combine, std::size_t first, std::size_t last) {
+    template <class Combine, class Grows>
+    void join_rows(std::size_t s, std::size_t t, const Combine& combine, Grows, std::size_t first, std::size_t last) {
         const Row to_s = row_of(s), to_t = row_of(t);
         const auto joined = [&](T x, T y, double weight) {
-            return not_above_largest(static_cast<T>(combine(x, y, weight)));
+            const T both = static_cast<T>(combine(x, y, weight));
+            return Grows::value ? not_above_largest(both) : both;
         };
         std::size_t k = first;
         for (; k < std::min(s, last); ++k) {
