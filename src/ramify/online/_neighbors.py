@@ -15,7 +15,7 @@ from ramify.parallel import one_blas_thread
 __all__ = ["NeighborTree"]
 
 _SHORT = 2 / 3  # a point with fewer than this share of its neighbours left looks for new ones
-_PAIRS = 8192  # of rows whose products are worked out at once
+_NUMBERS = 2**20  # of the rows whose products are worked out at once
 
 
 class NeighborTree(OnlineTree):
@@ -87,7 +87,7 @@ class NeighborTree(OnlineTree):
         """Leaves and weights of these neighbours, -1 where there are fewer."""
         there = near >= 0
         value = np.zeros(near.shape, dtype=np.float64)
-        step = max(1, _PAIRS // near.shape[1])
+        step = max(1, _NUMBERS // (near.shape[1] * state.rows.n_features))
         for start in range(0, len(slots), step):
             part = slice(start, start + step)
             A, B = state.search.z(slots[part]), state.search.z(np.maximum(near[part], 0))
