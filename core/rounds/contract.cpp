@@ -117,7 +117,7 @@ nb::tuple unite_candidates(In1<std::int32_t> left, In1<std::int32_t> right, In1<
     std::vector<std::int32_t> low, high;
     {
         nb::gil_scoped_release release;
-        std::vector<std::pair<Candidate, std::int64_t>> order;
+        std::vector<std::pair<SelectedPair, std::int64_t>> order;
         order.reserve(left.shape(0));
         for (std::size_t i = 0; i < left.shape(0); ++i)
             order.push_back({{similarity.data()[i], left.data()[i], right.data()[i]}, static_cast<std::int64_t>(i)});

@@ -41,11 +41,11 @@ struct Rule {
 };
 
 // Two clusters that a rule selected.
-struct Candidate {
+struct SelectedPair {
     double similarity;
     std::int32_t left, right;
     // Strongest first; ties go to the smaller names.
-    bool operator<(const Candidate& other) const {
+    bool operator<(const SelectedPair& other) const {
         if (similarity != other.similarity) return similarity > other.similarity;
         return left != other.left ? left < other.left : right < other.right;
     }
@@ -163,7 +163,7 @@ private:
     std::vector<double> halvings_;  // merges that the point which names the cluster took part in; see WeightedLinkage
     std::vector<double> weakest_;   // least similarity merged inside the cluster; only kept for epsilon > 0
     std::vector<std::int32_t> alive_;  // names of the clusters, ascending
-    std::vector<Candidate> candidates_;
+    std::vector<SelectedPair> candidates_;
     std::vector<std::int64_t> members_;  // root << 32 | name, of the clusters merged into another this round
     std::int64_t n_single_ = 0;          // points still on their own that have neighbours
     ListStore<Value> lists_;             // edges of merged clusters; single points read the graph
@@ -313,7 +313,7 @@ private:
             const double similarity = best_[static_cast<std::size_t>(c)];
             const std::int32_t other = nearest_[static_cast<std::size_t>(c)];
             if (similarity <= 0 || similarity < rule.threshold) continue;
-            const Candidate candidate{similarity, std::min(c, other), std::max(c, other)};
+            const SelectedPair candidate{similarity, std::min(c, other), std::max(c, other)};
             if (candidates_.empty()) candidates_.push_back(candidate);
             candidates_[0] = std::min(candidates_[0], candidate);
         }
@@ -336,7 +336,7 @@ private:
         }
         std::sort(candidates_.begin(), candidates_.end());
         std::vector<bool> taken(n_, false);
-        std::erase_if(candidates_, [&](const Candidate& candidate) {
+        std::erase_if(candidates_, [&](const SelectedPair& candidate) {
             const auto a = static_cast<std::size_t>(candidate.left), b = static_cast<std::size_t>(candidate.right);
             if (taken[a] || taken[b]) return true;
             taken[a] = taken[b] = true;
@@ -348,7 +348,7 @@ private:
     // Joins the candidates into clusters and records the merges.
     void unite() {
         ++clock_;
-        for (const Candidate& candidate : candidates_) {
+        for (const SelectedPair& candidate : candidates_) {
             const std::int32_t a = find(candidate.left), b = find(candidate.right);
             if (a == b) continue;
             const std::int32_t low = std::min(a, b), high = std::max(a, b);
