@@ -4,9 +4,9 @@
 // threshold i, and the connected components of these links are the clusters of the next level. A cluster that stays
 // alone for some levels is one node: it is alive from its own level up to below that of its parent.
 //
-// When points come or go, only marked clusters of a level decide anew: those that have changed below, their siblings,
-// and the best neighbours of what they were part of before, which are where they may go. All others stay with their
-// parent. Marks rise with the changes, and where a level is left as it was the rest of the way up is, too.
+// When points come, only marked clusters of a level decide anew: those that have changed below, their siblings, and the
+// best neighbours of what they were part of before, which are where they may go. All others stay with their parent.
+// Marks rise with the changes, and where a level is left as it was the rest of the way up is, too.
 //
 // The similarity of two clusters is the weight of the edges between them over the number of pairs. What a node is tied
 // to is kept for the level on which it was made, and is added up again from its children where something has changed.
@@ -70,25 +70,18 @@ public:
         }
         for (std::size_t i = 0; i < back.size(); ++i) offer(back[i], x, back_weight[i]);
     }
+    // The rest stays where it is: a parent that is left with one child gives its place to that child. Clusters decide
+    // anew when points come near them.
     void remove(Node x) {
         grow();
-        for (const Edge& e : lists_[x]) {
-            touch(e.to);
-            mark(0, e.to);
-        }
+        for (const Edge& e : lists_[x]) touch(e.to);
         lists_.forget(x);
         touch(x);
-        const Node p = tree_.parent[x];
-        if (p != kNone) {
-            mark_children(p);
-            take_out(x);
-        }
         tree_.remove(x);
     }
     void mend(Node leaf, std::span<const Node> near, std::span<const float> weight) {
         int count = lists_.own(leaf);
         touch(leaf);
-        mark(0, leaf);
         for (std::size_t i = 0; i < near.size() && count < lists_.neighbors(); ++i) {
             if (near[i] == leaf) continue;
             const Edge* e = lists_.find(leaf, near[i]);
@@ -124,7 +117,7 @@ public:
     // Every marked cluster finds its place, level by level.
     void update() {
         for (int i = 0; i < levels(); ++i)
-            if (!step(i)) break;
+            if ((!marked_[i].empty() || !broken_[i + 1].empty()) && !step(i) && !unfinished(i)) break;
         close_top();
         for (auto& marks : marked_) marks.clear();
         for (auto& parents : broken_) parents.clear();
@@ -173,7 +166,7 @@ private:
         }
         lists_.add(u, x, weight);
         touch(u);
-        mark(0, u);
+        if (weight >= threshold_[0]) mark(0, u);  // on higher levels, those that have changed ask for it
     }
 
     // `v` is tied to others than before, and so is all above it.
@@ -212,6 +205,7 @@ private:
     // --- what a node is tied to
 
     bool is_valid(Node v) const {
+        if (made_[v] == clock_) return true;
         if (made_[v] < touched_[v]) return false;
         for (const Tie& t : ties_[v])
             if (touched_[t.to] > made_[v]) return false;
@@ -296,7 +290,7 @@ private:
         items_.push_back({kNone, v});
     }
 
-    // Returns whether there is anything left to do above.
+    // Returns whether anything hangs elsewhere than before.
     bool step(int at) {
         ++round_;
         std::vector<Node> marked;
@@ -307,7 +301,7 @@ private:
             queued_[v] = round_;
             marked.push_back(v);
         }
-        if (marked.empty() && broken_[at + 1].empty()) return any_marked_above(at) || unfinished(at);
+        if (marked.empty() && broken_[at + 1].empty()) return true;
         items_.clear();
         for (const Node v : marked) know(v);
         // Parents whose children may leave stay in the game, with the children that do not.
@@ -414,7 +408,7 @@ private:
             mark_lifted(next, best[v]);
             if (p != kNone && level[p] == at + 2) mark_children(p);
         }
-        return changed || unfinished(at);
+        return changed;
     }
     // Similarities fall as clusters merge: a node that is alone decides where the threshold has come down to its own,
     // or where it was to join its parent.
@@ -428,11 +422,6 @@ private:
     }
     void mark_lifted(int at, Node v) {
         if (v != kNone && tree_.is_alive(v) && level[v] <= at) mark(at, v);
-    }
-    bool any_marked_above(int at) const {
-        for (int i = at + 1; i < levels(); ++i)
-            if (!marked_[i].empty()) return true;
-        return false;
     }
     // Whether there are nodes that hang nowhere yet, or parents with too few children.
     bool unfinished(int at) const {

@@ -157,6 +157,40 @@ def test_batches_are_about_as_good_as_one():
     assert min(purity) > float(dendrogram_purity(one.tree_, y)) - 0.05
 
 
+def test_what_is_left_stays_where_it_was():
+    rng = np.random.default_rng(6)
+    X = rows(900, clusters=20, seed=6)
+    online = MiniBatchSCC(n_neighbors=8).partial_fit(X[:300])
+    for start in range(300, 900, 100):
+        before, ids = online.tree_, online.ids_
+        gone = rng.permutation(len(ids))[: int(rng.integers(1, 150))]
+        kept = np.setdiff1d(np.arange(len(ids)), gone)
+        asked = online._begin().graph.decisions
+        if start % 200:
+            online.remove(ids[gone])
+        else:
+            for item in ids[gone]:
+                online.remove([item])
+        assert online.tree_ == before.prune(kept) and online._begin().graph.decisions == asked
+        online.partial_fit(X[start : start + 100])
+        assert whole(online) and online._begin().graph.broken_rule() == ""
+    online.remove(online.ids_[1:])
+    assert online.tree_.n_leaves == 1
+    assert len(online.remove(online.ids_)) == 0 and len(online.partial_fit(X[:30])) == 30
+
+
+def test_many_that_come_and_go_leave_a_tree_as_good_as_a_fresh_one():
+    X, y = make_strictly_separated(2400, 30, n_features=6, random_state=4)
+    X += np.random.default_rng(0).normal(scale=2.5, size=X.shape)
+    online, rng = MiniBatchSCC("sqeuclidean", n_neighbors=10).partial_fit(X[:600]), np.random.default_rng(1)
+    for start in range(600, 2400, 100):
+        online.remove(rng.permutation(online.ids_)[:100]).partial_fit(X[start : start + 100])
+    kept = online.ids_
+    fresh = MiniBatchSCC("sqeuclidean", n_neighbors=10).fit(X[kept])
+    purity = float(dendrogram_purity(fresh.tree_, y[kept]))
+    assert purity < 0.95 and float(dendrogram_purity(online.tree_, y[kept])) > purity - 0.05
+
+
 def test_a_change_far_away_asks_few_clusters():
     X = rows(4000, d=8, clusters=200, seed=4)
     online = MiniBatchSCC().fit(X)

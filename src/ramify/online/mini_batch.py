@@ -24,7 +24,8 @@ class MiniBatchSCC(NeighborTree):
     arrives, its points and those that have it among their neighbours decide anew, with all others left as they are; on
     the next level those that were changed by it, their siblings, and the best neighbours of what they were part of
     before; and so on, until a level is left as it was. An old point that changes its mind takes the rest of its cluster
-    along no farther than that cluster wants, which is how earlier mistakes are mended.
+    along no farther than that cluster wants, which is how earlier mistakes are mended. Points that leave take nothing
+    along: the others stay where they are, and decide anew when points arrive near them.
 
     The similarity of two clusters is the mean over their pairs, 0 where two points are not neighbours; that of two
     points is (1 + cos)/2 for cosine, :math:`s/(s + d^2)` for squared distances (s being the median one between
@@ -122,10 +123,6 @@ class MiniBatchSCC(NeighborTree):
 
     def _add(self, state: State, named: list[Hashable], X: np.ndarray, weight: np.ndarray, report: Progress) -> None:
         super()._add(state, named, X, weight, report)
-        state.graph.update()
-
-    def _remove(self, state: State, slots: np.ndarray) -> None:
-        super()._remove(state, slots)
         state.graph.update()
 
     def _update(self, state: State, known: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
