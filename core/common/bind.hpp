@@ -47,6 +47,7 @@ inline bool python_wants_stop() {
 inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
 
 // Each bindings file defines one of these; module.cpp calls them all.
+void bind_cell_lists(nb::module_& m);
 void bind_cpu(nb::module_& m);
 void bind_alloc(nb::module_& m);
 void bind_linkage(nb::module_& m);

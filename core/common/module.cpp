@@ -29,6 +29,7 @@ NB_MODULE(RAMIFY_MODULE, m) {
     bind_pairs(m);
     bind_random_trees(m);
     bind_reach(m);
+    bind_cell_lists(m);
     bind_sparse(m);
     bind_topk(m);
     bind_tree(m);

@@ -232,8 +232,8 @@ private:
     // `x`, which is not in the tree yet, may be among the nearest of `u`; then the farthest of them no longer is.
     void offer(Node u, Node x, float weight) {
         Node far;
-        const Edge* known = lists_.find(u, x);
-        if ((known != nullptr && known->mine) || !lists_.is_near(u, weight, far)) return;
+        if (!lists_.is_near(u, weight, far)) return;
+        if (const Edge* known = lists_.find(u, x); known != nullptr && known->mine) return;
         if (far != kNone) {
             double& cross = tree_.cross[tree_.lca(u, far)];
             cross -= value(u, *lists_.find(u, far));

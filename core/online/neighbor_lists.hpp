@@ -27,15 +27,11 @@ public:
     void grow(std::size_t nodes) {
         if (edges_.size() >= nodes) return;
         edges_.resize(std::max(nodes, 2 * edges_.size()));
-        lost_.resize(edges_.size(), 0);
+        bounds_.resize(edges_.size());
     }
     const std::vector<Edge>& operator[](Node leaf) const { return edges_[leaf]; }
     int neighbors() const { return k_; }
-    int own(Node leaf) const {
-        int count = 0;
-        for (const Edge& e : edges_[leaf]) count += e.mine;
-        return count;
-    }
+    int own(Node leaf) const { return bounds_[leaf].own; }
     Edge* find(Node leaf, Node to) {
         for (Edge& e : edges_[leaf])
             if (e.to == to) return &e;
@@ -43,62 +39,55 @@ public:
     }
     // `to` is among the nearest of `leaf` from now on.
     void add(Node leaf, Node to, float weight) {
-        if (Edge* e = find(leaf, to)) {
+        Edge* e = find(leaf, to);
+        if (e != nullptr) {
+            weight = e->weight;
             e->mine = true;
             find(to, leaf)->theirs = true;
         } else {
             edges_[leaf].push_back({to, weight, true, false});
             edges_[to].push_back({leaf, weight, false, true});
         }
+        ++bounds_[leaf].own;
+        bounds_[leaf].least = std::min(bounds_[leaf].least, weight);
+    }
+    // What a leaf has to weigh more than to be among the nearest of `u`. Where some of the nearest have gone, nobody
+    // knows who comes after those that are left: only nearer ones may enter.
+    float reach(Node u) const {
+        const Bound& bound = bounds_[u];
+        const bool open = bound.own == 0 || (bound.own < k_ && !bound.lost);
+        return open ? -std::numeric_limits<float>::infinity() : bound.least;
     }
     // Whether a leaf this near would be among the nearest of `u`; `far` is then the one that has to go, or kNone.
-    // Where some of the nearest have gone, nobody knows who comes after those that are left: only nearer ones may
-    // enter.
     bool is_near(Node u, float weight, Node& far) const {
-        int count = 0;
-        const Edge* last = nullptr;
-        for (const Edge& e : edges_[u])
-            if (e.mine) {
-                ++count;
-                if (last == nullptr || e.weight < last->weight) last = &e;
-            }
-        far = kNone;
-        if (last == nullptr || (count < k_ && !lost_[u])) return true;
-        if (weight <= last->weight) return false;
-        if (count == k_) far = last->to;
+        if (weight <= reach(u)) return false;
+        const auto is_last = [&](const Edge& e) { return e.mine && e.weight == bounds_[u].least; };
+        far = bounds_[u].own < k_ ? kNone : std::find_if(edges_[u].begin(), edges_[u].end(), is_last)->to;
         return true;
     }
-    // What a leaf has to weigh more than to be among the nearest of `u`.
-    float reach(Node u) const {
-        constexpr float all = -std::numeric_limits<float>::infinity();
-        int count = 0;
-        float least = std::numeric_limits<float>::infinity();
-        for (const Edge& e : edges_[u])
-            if (e.mine) {
-                ++count;
-                least = std::min(least, e.weight);
-            }
-        return count == 0 || (count < k_ && !lost_[u]) ? all : least;
-    }
     // The list of `u` is as long as it can be.
-    void set_whole(Node u) { lost_[u] = 0; }
+    void set_whole(Node u) { bounds_[u].lost = false; }
     // `far` is no longer among the nearest of `u`.
     void drop(Node u, Node far) {
         Edge* e = find(u, far);
         e->mine = false;
         find(far, u)->theirs = false;
-        if (e->theirs) return;
-        erase(u, far);
-        erase(far, u);
+        if (!e->theirs) {
+            erase(u, far);
+            erase(far, u);
+        }
+        measure(u);
     }
     // Nobody has `x` as a neighbour any more.
     void forget(Node x) {
         for (const Edge& e : edges_[x]) {
-            if (e.theirs) lost_[e.to] = 1;
             erase(e.to, x);
+            if (!e.theirs) continue;
+            bounds_[e.to].lost = true;
+            if (--bounds_[e.to].own == 0 || e.weight <= bounds_[e.to].least) measure(e.to);
         }
         edges_[x].clear();
-        lost_[x] = 0;
+        bounds_[x] = {};
     }
 
     // All lists, in the order in which they are searched, and whose are not whole: what is kept in a file.
@@ -117,13 +106,16 @@ public:
                 out.mine.push_back(e.mine);
                 out.theirs.push_back(e.theirs);
             }
-            out.lost.push_back(lost_[v]);
+            out.lost.push_back(bounds_[v].lost);
         }
         return out;
     }
     // Fills empty lists. Takes one edge, and whether one of the nearest has gone.
     void restore(Node from, const Edge& edge) { edges_[from].push_back(edge); }
-    void restore(Node leaf, bool lost) { lost_[leaf] = lost; }
+    void restore(Node leaf, bool lost) {
+        bounds_[leaf].lost = lost;
+        measure(leaf);
+    }
 
     // The first rule found broken, or an empty string.
     std::string broken_rule(const live::Tree& tree) const {
@@ -131,7 +123,12 @@ public:
             const std::string name = "the list of " + std::to_string(v);
             const bool is_leaf = tree.is_alive(v) && tree.is_leaf(v);
             if (!is_leaf && !edges_[v].empty()) return name + " is not that of a leaf";
-            if (own(v) > k_) return name + " is too long";
+            int count = 0;
+            float least = std::numeric_limits<float>::infinity();
+            for (const Edge& e : edges_[v])
+                if (e.mine) ++count, least = std::min(least, e.weight);
+            if (count > k_) return name + " is too long";
+            if (count != own(v) || least != bounds_[v].least) return name + " is not what is known of it";
             for (const Edge& e : edges_[v]) {
                 if (!e.mine && !e.theirs) return name + " has an edge that nobody wants";
                 if (e.to == v || !tree.is_alive(e.to) || !tree.is_leaf(e.to))
@@ -149,6 +146,22 @@ public:
     }
 
 private:
+    // How many of the edges of a leaf are its own nearest, and the smallest weight of these.
+    struct Bound {
+        float least = std::numeric_limits<float>::infinity();
+        std::int32_t own = 0;
+        bool lost = false;  // whether one of its nearest has gone and no other came for it
+    };
+    void measure(Node v) {
+        Bound& bound = bounds_[v];
+        bound.own = 0;
+        bound.least = std::numeric_limits<float>::infinity();
+        for (const Edge& e : edges_[v])
+            if (e.mine) {
+                ++bound.own;
+                bound.least = std::min(bound.least, e.weight);
+            }
+    }
     void erase(Node owner, Node to) {
         *find(owner, to) = edges_[owner].back();
         edges_[owner].pop_back();
@@ -156,7 +169,7 @@ private:
 
     int k_;
     std::vector<std::vector<Edge>> edges_;  // of a leaf
-    std::vector<char> lost_;                // whether one of its nearest has gone and no other came for it
+    std::vector<Bound> bounds_;             // of a leaf
 };
 
 }  // namespace ramify::online

@@ -272,3 +272,18 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
         known = there
         online.close()
     assert acknowledged >= 2 * KILLS
+
+
+def test_a_tree_of_an_older_version_says_what_to_do(tmp_path, monkeypatch):
+    import ramify.online._snapshot as snapshot
+
+    dump = snapshot.dump
+
+    def older(state):
+        meta, arrays = dump(state)
+        return meta, {name: array for name, array in arrays.items() if name != "graph_mine"}
+
+    monkeypatch.setattr(snapshot, "dump", older)
+    LiveTree().partial_fit(rows(50)).save(tmp_path).close()
+    with pytest.raises(FileError, match=r"older version of ramify.*no 'mine'; give its rows to a new one"):
+        LiveTree.open(tmp_path)

@@ -4,29 +4,26 @@ Methods that take points one by one need, for each, its neighbours among all tha
 once: against the rows that are there and against itself, in blocks of matrix products, and of two rows of the batch
 only the later one sees the other. For methods that keep everyone's neighbours, the same products also say who has a new
 row among its own nearest. Up to some ten thousand rows everything is looked at; beyond, the rows of the nearest
-coarse cells, which are found anew whenever the number of rows has doubled.
+coarse cells (:mod:`ramify.neighbors.growing_cells`).
 """
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors.cells import Cells, find_cells
 from ramify.neighbors.exact import empty_heaps
-from ramify.neighbors.rows import Rows
+from ramify.neighbors.growing_cells import GrowingCells
 from ramify.parallel import map_blocks, row_blocks
-from ramify.progress import Progress
 
 __all__ = ["Arrived", "GrowingRows"]
 
 _EXACT = 20_000  # rows up to which all are looked at
 _QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
 _ALONE = 1 << 25  # products up to which one thread is enough
-_PROBES = 24  # cells that a row looks at: 95 % and more of the nearest 10 on images and sentences
+_LOWEST = np.finfo(np.float32).min
 
 
 class Arrived(NamedTuple):
@@ -58,10 +55,8 @@ class GrowingRows:
         self._free: list[int] = []
         self._used = 0
         self._count = 0
-        self._cells: Cells | None = None
+        self._cells: GrowingCells | None = None
         self._trained = 0  # rows when the cells were found
-        self._lists: list[_Slots] = []
-        self._cell = np.empty(0, dtype=np.int32)
 
     def __len__(self) -> int:
         return self._count
@@ -123,8 +118,7 @@ class GrowingRows:
         self._count -= len(slots)
         self._free.extend(np.asarray(slots)[::-1].tolist())
         if self._cells is not None:
-            for c, part in _by_cell(self._cell[slots], slots):
-                self._lists[c].drop(part)
+            self._cells.remove(slots)
 
     def nearest(self, z: np.ndarray, k: int) -> np.ndarray:
         """Slots of the ``k`` rows nearest to each of ``z``, nearest first; -1 where there are fewer."""
@@ -137,7 +131,8 @@ class GrowingRows:
         arrays: dict[str, np.ndarray] = {"z": self._z[: self._used], "bias": self._bias[: self._used]}
         arrays["free"] = np.array(self._free, dtype=np.int32)
         if self._cells is not None:
-            arrays |= {"centre": self._cells.centre, "cell": self._cell[: self._used]}
+            arrays |= {"centre": self._cells.centre, "list": self._cells.lists_of(self._there())}
+            return {"trained": self._trained, "usual": self._cells.usual, "far": self._cells.far}, arrays
         return {"trained": self._trained}, arrays
 
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -146,14 +141,12 @@ class GrowingRows:
         self._reach = np.full(len(self._bias), np.inf, dtype=np.float32)
         self._free = arrays["free"].tolist()
         self._used = len(self._bias)
-        there = np.flatnonzero(np.isfinite(self._bias)).astype(np.int32)
-        self._count, self._trained = len(there), meta["trained"]
-        self._cell = np.zeros(self._used, dtype=np.int32)
-        if "centre" in arrays:
-            self._cells, self._cell = Cells.of(arrays["centre"]), arrays["cell"].copy()
-            self._lists = [_Slots() for _ in range(len(self._cells))]
-            for c, part in _by_cell(self._cell[there], there):
-                self._lists[c].extend(part)
+        self._count, self._trained = len(self._there()), meta["trained"]
+        if "list" in arrays:
+            self._cells = GrowingCells(
+                arrays["centre"], meta["usual"], meta["far"], seed=self._seed, n_jobs=self._n_jobs
+            )
+            self._cells.restore(self._there(), np.ascontiguousarray(arrays["list"]))
 
     def _jobs(self, pairs: int) -> int | None:
         """Threads for this many pairs of rows: starting them takes longer than a small search."""
@@ -173,7 +166,6 @@ class GrowingRows:
             self._z = grown
             more = np.full(size - len(self._bias), np.inf, dtype=np.float32)
             self._bias, self._reach = np.concatenate([self._bias, -more]), np.concatenate([self._reach, more])
-            self._cell = np.concatenate([self._cell, np.zeros(size - len(self._cell), dtype=np.int32)])
         slots = np.array([*again, *range(self._used, need)], dtype=np.int32)
         self._used = need
         return slots
@@ -183,8 +175,12 @@ class GrowingRows:
     def _offer_present(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
         if self._cells is None:
             self._offer_all(z, keys, locks, reached)
-        else:
-            self._offer_cells(z, keys, locks, reached)
+            return
+        bias = np.zeros(len(z), dtype=np.float32) if reached is None else reached.bias
+        rows = (self._z, self._bias, self._reach)
+        found = self._cells.scan(rows, z, bias, keys, locks, back=reached is not None)
+        if reached is not None:
+            reached.pairs.extend(found)
 
     def _offer_all(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
         blocks = [(I, J) for I in row_blocks(len(z), _QUERIES) for J in row_blocks(self._used, _COLUMNS)]
@@ -215,108 +211,41 @@ class GrowingRows:
         pairs = [(I, J) for i, I in enumerate(parts) for J in parts[: i + 1]]
         return [kept for kept in map_blocks(work, pairs, n_jobs=self._jobs(len(z) ** 2)) if kept is not None]
 
-    def _offer_cells(self, z: np.ndarray, keys: np.ndarray, locks: np.ndarray, reached: _Reached | None) -> None:
-        assert self._cells is not None
-        probes = min(_PROBES, len(self._cells))
-        jobs = self._jobs(len(z) * (len(self._cells) + probes * self._count // len(self._cells)))
-        cell = self._cells.nearest(z, probes, n_jobs=jobs)
-        rows = np.repeat(np.arange(len(z), dtype=np.int32), probes)
-
-        def work(pair: tuple[int, np.ndarray]) -> None:
-            c, queries = pair
-            columns = self._lists[c].slots
-            if len(columns):
-                score = z[queries] @ self._z[columns].T
-                _offer(keys, locks, score, queries, columns, self._bias[columns])
-                if reached is not None:
-                    reached.look(score, queries, columns, self._reach[columns])
-
-        map_blocks(work, list(_by_cell(cell.ravel(), rows)), n_jobs=jobs)
-
-    # --- cells --------------------------------------------------------------------------------------------------------
-
     def _list(self, slots: np.ndarray) -> None:
-        """Puts new rows into the lists of their cells; first finds cells, where there are rows enough."""
+        """Puts new rows into cells; first finds cells, where there are rows enough."""
         if self._method == "exact" or (self._method == "auto" and self._count <= _EXACT) or self._count < 64:
             return
         if self._cells is None or self._count > 2 * self._trained:
-            slots = np.flatnonzero(np.isfinite(self._bias[: self._used])).astype(np.int32)
-            rng = np.random.default_rng(self._seed)
-            rows = cast(Rows, _Some(self._z[slots]))
-            count = max(2, min(len(slots) // 8, int(2 * np.sqrt(len(slots)))))
-            self._cells = find_cells(rows, count, rng, n_jobs=self._n_jobs, report=Progress())
+            self._cells = GrowingCells.find(self._z, self._there(), seed=self._seed, n_jobs=self._n_jobs)
             self._trained = self._count
-            self._lists = [_Slots() for _ in range(len(self._cells))]
-        self._cell[slots] = self._cells.nearest(self._z[slots], 1, n_jobs=self._jobs(len(slots) * len(self._cells)))[
-            :, 0
-        ]
-        for c, part in _by_cell(self._cell[slots], slots):
-            self._lists[c].extend(part)
+        else:
+            self._cells.add(self._z, slots)
 
-
-class _Some(SimpleNamespace):
-    """As much of :class:`Rows` as finding cells looks at."""
-
-    def __init__(self, z: np.ndarray) -> None:
-        super().__init__(z=z)
-
-    def __len__(self) -> int:
-        return len(self.z)
+    def _there(self) -> np.ndarray:
+        """Slots that hold a row."""
+        return np.flatnonzero(np.isfinite(self._bias[: self._used])).astype(np.int32)
 
 
 class _Reached:
     """Pairs of a new row and one that has it within reach."""
 
     def __init__(self, bias: np.ndarray) -> None:
-        self._bias = bias
-        self._pairs: list[tuple[np.ndarray, np.ndarray]] = []
+        self.bias = bias
+        self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def look(self, score: np.ndarray, rows: np.ndarray, columns: np.ndarray, reach: np.ndarray) -> None:
-        bias = self._bias[rows]
-        i, j = np.nonzero((score + bias[:, None] if bias.any() else score) > reach)
-        self._pairs.append((rows[i], columns[j]))
+        # A score of −inf, that of a row which does not count, is within nobody's reach.
+        i, j = _core.reached(score, self.bias[rows], np.maximum(reach, _LOWEST))
+        self.pairs.append((rows[i], columns[j]))
 
     def others(self, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where those of each new row begin, and their slots; without the row's own nearest."""
-        row = np.concatenate([np.empty(0, np.int32), *(pair[0] for pair in self._pairs)])
-        slot = np.concatenate([np.empty(0, np.int32), *(pair[1] for pair in self._pairs)])
+        row = np.concatenate([np.empty(0, np.int32), *(pair[0] for pair in self.pairs)])
+        slot = np.concatenate([np.empty(0, np.int32), *(pair[1] for pair in self.pairs)])
         fresh = ~(near[row] == slot[:, None]).any(axis=1)
         row, slot = row[fresh], slot[fresh]
-        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(self._bias)))])
+        start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(self.bias)))])
         return start.astype(np.int64), slot[np.lexsort((slot, row))]
-
-
-class _Slots:
-    """A list of slots that grows at its end."""
-
-    def __init__(self) -> None:
-        self._array = np.empty(8, dtype=np.int32)
-        self._length = 0
-
-    @property
-    def slots(self) -> np.ndarray:
-        return self._array[: self._length]
-
-    def extend(self, more: np.ndarray) -> None:
-        need = self._length + len(more)
-        if need > len(self._array):
-            grown = np.empty(2 * need, dtype=np.int32)
-            grown[: self._length] = self.slots
-            self._array = grown
-        self._array[self._length : need] = more
-        self._length = need
-
-    def drop(self, gone: np.ndarray) -> None:
-        kept = self.slots[~np.isin(self.slots, gone)]
-        self._length = len(kept)
-        self._array[: self._length] = kept
-
-
-def _by_cell(cell: np.ndarray, values: np.ndarray) -> list[tuple[int, np.ndarray]]:
-    """The values of each cell that has some."""
-    order = np.argsort(cell, kind="stable")
-    cells, start = np.unique(cell[order], return_index=True)
-    return list(zip(cells.tolist(), np.split(values[order], start[1:]), strict=True))
 
 
 def _ids(rows: slice) -> np.ndarray:

@@ -56,7 +56,7 @@ class NeighborTree(OnlineTree):
         edges = self._edges(state, slots, near)
         _, weights = self._edges(state, back, np.repeat(slots, np.diff(start))[:, None])
         state.graph.insert(leaves, *edges, start, state.items.leaf_of(back), weights.ravel())
-        self._note_reach(state, np.unique(np.concatenate([slots, near[near >= 0], back])))
+        self._note_reach(state, np.concatenate([slots, near[near >= 0], back]))
 
     def _note_reach(self, state: State, slots: np.ndarray) -> None:
         """Tells the search what is near enough for these."""

@@ -40,6 +40,11 @@ def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> N
         kind: {name[len(kind) + 1 :]: array for name, array in arrays.items() if name.startswith(kind + "_")}
         for kind in ("tree", "items", "search", "rows", "graph", "level")
     }
+    if part["graph"] and (missing := [name for name in LISTS if name not in part["graph"]]):
+        raise FileError(
+            f"The tree was saved by an older version of ramify, whose lists of neighbours have no {missing[0]!r}; give "
+            "its rows to a new one with partial_fit and save that, or open it with the version that saved it."
+        )
     columns: list[Any] = [np.ascontiguousarray(part["tree"][name]) for name in _TREE]
     arguments: list[Any] = [meta["width"], LOG, *columns, meta["root"], meta["version"]]
     state.tree = _core.MutableTree.restore(*arguments)
