@@ -8,6 +8,7 @@
 #include "common/bind.hpp"
 #include "graph/forest.hpp"
 #include "hac/linkage.hpp"
+#include "rounds/part.hpp"
 
 namespace ramify {
 
@@ -139,6 +140,80 @@ nb::tuple unite_candidates(In1<std::int32_t> left, In1<std::int32_t> right, In1<
     return nb::make_tuple(to_numpy(std::move(place)), to_numpy(std::move(low)), to_numpy(std::move(high)));
 }
 
+// The edges of one part's clusters between two rounds; see part.hpp. `lists` are tuples (key, value, pairs).
+class PartOfGraph {
+public:
+    template <typename Value>
+    PartOfGraph(In1<std::int32_t> indices, In1<Value> weight, double shift, double scale, nb::object mass,
+                nb::list lists, Linkage linkage)
+        : indices_(indices), weight_(nb::cast(weight)), mass_(mass), lists_(lists), linkage_(linkage) {
+        graph_ = {0, nullptr, indices.data(), nullptr, shift, scale, nullptr, nullptr};
+        if constexpr (std::is_same_v<Value, float>) graph_.weight = weight.data();
+        if constexpr (std::is_same_v<Value, double>) graph_.weight64 = weight.data();
+        if (!mass.is_none()) graph_.mass = nb::cast<In1<double>>(mass).data();
+        for (nb::handle each : lists)
+            edges_.push_back({nb::cast<In1<std::int32_t>>(each[0]).data(), nb::cast<In1<double>>(each[1]).data(),
+                              nb::cast<In1<double>>(each[2]).data()});
+    }
+
+    nb::tuple copy(In1<std::int32_t> source, In1<std::int32_t> owner, In1<std::int64_t> start,
+                   In1<std::int64_t> count) {
+        CombinedEdges out;
+        {
+            nb::gil_scoped_release release;
+            with([&](const auto& edges) {
+                edges.copy({source.shape(0), source.data(), owner.data(), start.data(), count.data()}, out);
+            });
+        }
+        return nb::make_tuple(to_numpy(std::move(out.key)), to_numpy(std::move(out.value)),
+                              to_numpy(std::move(out.pairs)));
+    }
+
+    nb::tuple combine(In1<std::int32_t> label, In1<double> size, In1<std::int32_t> home, In1<std::int64_t> first,
+                      In1<bool> keep, In1<std::int32_t> source, In1<std::int32_t> owner, In1<std::int64_t> start,
+                      In1<std::int64_t> count) {
+        CombinedEdges out;
+        {
+            nb::gil_scoped_release release;
+            with([&](const auto& edges) {
+                edges.combine(label.data(), size.data(), static_cast<std::int64_t>(label.shape(0)), home.shape(0),
+                              home.data(), first.data(), keep.data(),
+                              {source.shape(0), source.data(), owner.data(), start.data(), count.data()}, out);
+            });
+        }
+        return nb::make_tuple(to_numpy(std::move(out.length)), to_numpy(std::move(out.key)),
+                              to_numpy(std::move(out.value)), to_numpy(std::move(out.pairs)),
+                              to_numpy(std::move(out.best)), to_numpy(std::move(out.nearest)));
+    }
+
+private:
+    In1<std::int32_t> indices_;
+    nb::object weight_, mass_;
+    nb::list lists_;
+    Linkage linkage_;
+    SimilarityGraph graph_{};
+    std::vector<EdgeLists> edges_;
+
+    template <typename Body>
+    void with(const Body& body) const {
+        switch (linkage_) {
+            case Linkage::average:
+                return body(PartEdges<AverageLinkage>(graph_, edges_));
+            case Linkage::single:
+                return body(PartEdges<SingleLinkage>(graph_, edges_));
+            case Linkage::complete:
+                return body(PartEdges<CompleteLinkage>(graph_, edges_));
+            default:
+                throw std::invalid_argument("graphs in parts have average, single and complete linkage");
+        }
+    }
+};
+
+void apply_merges_to(In1<std::int32_t> low, In1<std::int32_t> high, Out1<std::int32_t> label, Out1<double> size) {
+    nb::gil_scoped_release release;
+    apply_merges(low.data(), high.data(), low.shape(0), label.data(), size.data(), label.shape(0));
+}
+
 nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity,
                             In1<std::int32_t> round) {
     RoundTree tree;
@@ -194,6 +269,17 @@ void bind_contract(nb::module_& m) {
           nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
     m.def("single_linkage", &single_linkage<double>, nb::arg("indptr"), nb::arg("indices"), nb::arg("value"),
           nb::arg("sign"), nb::arg("floor"), nb::arg("threads"));
+    m.def("apply_merges", &apply_merges_to, nb::arg("low"), nb::arg("high"), nb::arg("label"), nb::arg("size"));
+    nb::class_<PartOfGraph>(m, "PartOfGraph")
+        .def(nb::init<In1<std::int32_t>, In1<float>, double, double, nb::object, nb::list, Linkage>(),
+             nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"), nb::arg("mass").none(),
+             nb::arg("lists"), nb::arg("linkage"))
+        .def(nb::init<In1<std::int32_t>, In1<double>, double, double, nb::object, nb::list, Linkage>(),
+             nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"), nb::arg("mass").none(),
+             nb::arg("lists"), nb::arg("linkage"))
+        .def("copy", &PartOfGraph::copy, nb::arg("source"), nb::arg("owner"), nb::arg("start"), nb::arg("count"))
+        .def("combine", &PartOfGraph::combine, nb::arg("label"), nb::arg("size"), nb::arg("home"), nb::arg("first"),
+             nb::arg("keep"), nb::arg("source"), nb::arg("owner"), nb::arg("start"), nb::arg("count"));
     nb::class_<GraphContraction>(m, "GraphContraction")
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, double, double, nb::object, Linkage, int>(),
              nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("shift"), nb::arg("scale"),

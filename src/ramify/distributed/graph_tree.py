@@ -24,6 +24,7 @@ from ramify.distributed.cluster import task_memory
 from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
 from ramify.distributed.rounds import rounds_tree
 from ramify.distributed.sources import ShardedVectors
+from ramify.distributed.workdir import WorkDir
 from ramify.graph.edges import Edges, at_least, fifth_distance, typical_scale
 from ramify.graph.graph_tree import GraphTree
 from ramify.graph.heights import row_scale, settled, spread_of_rows, spread_of_sums
@@ -48,6 +49,7 @@ def graph_tree(
     client: Any,
     report: Progress | None = None,
     *,
+    work: WorkDir | None = None,
     n_groups: int | None = None,
 ) -> Tree:
     """The tree of :class:`GraphTree` over vectors in parts and the directed graph of their neighbours.
@@ -60,6 +62,8 @@ def graph_tree(
     estimator : GraphTree
     client : distributed.Client
     report : Progress, optional
+    work : WorkDir, optional
+        A folder for the rounds that find the groups. By default a temporary one.
     n_groups : int, optional
         By default so many that a task has room for a group, and 1 for up to 10 000 rows: with one group a worker runs
         the local engine.
@@ -77,7 +81,7 @@ def graph_tree(
         tree = client.submit(_whole, *parts, about, estimator, pure=False).result()
         tree.info["distributed"] = told | {"bytes_shuffled": []}
         return tree
-    run = _Run(vectors, graph, estimator, similarity, client, n_groups)
+    run = _Run(vectors, graph, estimator, similarity, client, n_groups, work)
     stages = (run.homes, run.weigh, run.find_groups, run.grow_groups, run.contract)
     with report.stage("graph tree", total=len(stages) + 1) as advance:
         for stage in stages:
@@ -109,9 +113,10 @@ class _Run:
         similarity: Similarity,
         client: Any,
         n_groups: int,
+        work: WorkDir | None,
     ) -> None:
         self.vectors, self.graph, self.estimator, self.similarity = vectors, graph, estimator, similarity
-        self.client, self.n_groups = client, n_groups
+        self.client, self.n_groups, self.work = client, n_groups, work
         self.offsets = vectors.offsets
         self.shuffle = Shuffle(client, len(vectors.parts))
 
@@ -147,7 +152,7 @@ class _Run:
         Newsgroups in 4 groups: purity .412 by the runs alone, .431 after the votes, and .432 in one.
         """
         weighed = ShardedGraph(self.offsets, self.shuffle.map(_edges, self.home), symmetric=True)
-        start = rounds_tree(weighed, ReciprocalNN(n_jobs=self.estimator.n_jobs), self.client)
+        start = rounds_tree(weighed, ReciprocalNN(n_jobs=self.estimator.n_jobs), self.client, work=self.work)
         group = _runs(start, self.n_groups)
         for _ in range(_VOTES):
             self.group = self.client.submit(_same, group, pure=False)

@@ -22,11 +22,14 @@ class Distributed:
         ``"vectors"`` (:class:`ShardedVectors`), ``"graph"`` (:class:`ShardedGraph`), or both, in this order.
     module, name : str
         Where its function is: ``function(*taken, estimator, client, report) -> Tree``.
+    works : bool
+        Whether it also takes ``work``, a folder in which it leaves what its steps hand on.
     """
 
     takes: tuple[str, ...]
     module: str
     name: str
+    works: bool = False
 
     @property
     def run(self) -> Callable[..., Tree]:
@@ -34,13 +37,13 @@ class Distributed:
         return function
 
 
-_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree")
+_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True)
 _DIVIDE = Distributed(("vectors",), "divide", "divide_tree")
 
 DISTRIBUTED: dict[str, Distributed] = {
     "affinity": _ROUNDS,
     "bisect": _DIVIDE,
-    "graph": Distributed(("vectors", "graph"), "graph_tree", "graph_tree"),
+    "graph": Distributed(("vectors", "graph"), "graph_tree", "graph_tree", works=True),
     "kmeans": _DIVIDE,
     "random-cut": Distributed(("vectors",), "random_cut", "random_cut_tree"),
     "reciprocal": _ROUNDS,

@@ -1,26 +1,29 @@
 """Affinity, SCC and ReciprocalNN over a graph in parts: the trees of the local engine.
 
 A round runs on all parts while the contracted graph is larger than ``finish_bytes``; then one worker has room for it
-and goes on with the native contraction from there. The clusters of a part are :mod:`ramify.distributed._clusters`.
+and goes on with the native contraction from there. What a step leaves is in files of the work folder
+(:mod:`ramify.distributed._clusters`), each with a receipt: a run that was cut off goes on from its last step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ramify import _core
 from ramify.agglomerate.estimator import RoundsEstimator
-from ramify.agglomerate.links import Scale, Spread, as_links, link_scale
+from ramify.agglomerate.links import Links, Scale, Spread, link_scale
 from ramify.agglomerate.rounds import RoundMerges, contraction, round_tree, run_rounds
 from ramify.distributed import _clusters as steps
 from ramify.distributed._components import unite_parts
-from ramify.distributed._shuffle import Shuffle, nbytes, piece
+from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.cluster import task_memory
-from ramify.distributed.graph_parts import Part, ShardedGraph
+from ramify.distributed.graph_parts import Part, ShardedGraph, part_of
+from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, work_dir, write_arrays
 from ramify.errors import InvalidInput
 from ramify.heights import HeightRule
 from ramify.neighbors.graph import NeighborGraph
@@ -31,6 +34,8 @@ from ramify.tree import Tree
 __all__ = ["rounds_tree"]
 
 _EDGE = 12  # bytes of an edge between clusters: where it ends, and its value
+_SORTED = 50  # bytes of an edge while a part's graph is put together
+_CHOICE = 40  # bytes of a cluster and its nearest where they are united
 
 
 @dataclass
@@ -50,6 +55,8 @@ def rounds_tree(
     client: Any,
     report: Progress | None = None,
     *,
+    work: WorkDir | None = None,
+    sample_weight: np.ndarray | None = None,
     finish_bytes: float | None = None,
 ) -> Tree:
     """The tree of a round-based estimator over a graph in parts.
@@ -61,6 +68,10 @@ def rounds_tree(
         Its parameters, as for the local engine.
     client : distributed.Client
     report : Progress, optional
+    work : WorkDir, optional
+        A folder for this graph and these parameters. By default a temporary one.
+    sample_weight : array of shape (n,), optional
+        How many points each one stands for; average linkage counts them.
     finish_bytes : float, optional
         One worker goes on alone with a contracted graph of at most this many bytes, 12 an edge (20 with complete
         linkage). By default an eighth of what a task may use: with copies and the native lists it takes up to four
@@ -68,14 +79,14 @@ def rounds_tree(
     """
     if estimator.linkage == "ward":
         raise InvalidInput("linkage 'ward' needs vectors and n_neighbors=None; on a graph use 'average'.")
-    graph = graph.symmetrize()
     report = report or Progress()
     if finish_bytes is None:
         finish_bytes = task_memory(client) / 8
-    run = _Run(graph, estimator, client, float(finish_bytes))
-    thresholds = list(estimator._thresholds(run.scale))
-    with report.stage(estimator._method, total=max(graph.n - 1, 1)) as advance:
-        merges, used = run.merge(thresholds, advance)
+    with work_dir(None, "") if work is None else nullcontext(work) as folder:
+        run = _Run(graph, estimator, client, folder, sample_weight, float(finish_bytes))
+        thresholds = list(estimator._thresholds(run.scale))
+        with report.stage(estimator._method, total=max(graph.n - 1, 1)) as advance:
+            merges, used = run.merge(thresholds, advance)
     tree = round_tree(merges, run.scale, used if estimator._heights_are_thresholds else None)
     tree.info.update(
         method=estimator._method, linkage=estimator.linkage, n_rounds=merges.n_rounds, n_parts=merges.n_parts
@@ -86,209 +97,298 @@ def rounds_tree(
 
 
 class _Run:
-    """The state of a run: clusters as futures, one a part, and the merges so far."""
+    """A run: the graph in files, one a part, and the steps on them."""
 
-    def __init__(self, graph: ShardedGraph, estimator: RoundsEstimator, client: Any, finish_bytes: float) -> None:
-        from dask import is_dask_collection
-
+    def __init__(
+        self,
+        graph: ShardedGraph,
+        estimator: RoundsEstimator,
+        client: Any,
+        work: WorkDir,
+        sample_weight: np.ndarray | None,
+        finish_bytes: float,
+    ) -> None:
         self.graph, self.estimator, self.client, self.finish_bytes = graph, estimator, client, finish_bytes
+        self.mass = sample_weight if estimator.linkage == "average" else None
+        self.offsets = _larger_parts(graph, client)
+        self.n_parts = len(self.offsets) - 1
+        self.work = work.below(f"{self.n_parts}-parts-{finish_bytes:.0f}")
         self.rule = {"epsilon": 0.0, "until_stable": True, **estimator._rule()}
-        self.shuffle = Shuffle(client, graph.n_parts)
         empty = np.empty(0, dtype=np.float32)
         known = NeighborGraph([0], [], empty, metric=graph.metric, kind=graph.kind)
-        self.parts = [client.compute(part) if is_dask_collection(part) else part for part in graph.parts]
-        same = {"stored": graph.values, "kind": known.kind, "to_height": known.to_height}
-        self.edges = self.shuffle.map(_similarities, self.parts, **same)
-        spreads = client.gather(self.shuffle.map(_spread, self.edges))
-        spread = sum(spreads, start=Spread())
-        scale = link_scale(known.kind, known.to_height, spread)
+        self.spread = self._base(known)
+        self.links = link_scale(known.kind, known.to_height, self.spread)
+        scale = dict(self.links)
         self.shift, self.slope = scale.pop("shift", 0.0), scale.pop("scale", 1.0)
-        self.largest = max(spread.high, 0.0)
-        self.scale = _PartsScale(**scale, sample=lambda: self._sample([each.count for each in spreads]))
-        self.scale.info = {"metric": known.metric, "n_edges": spread.count // 2} | self.scale.info
+        self.scale = _PartsScale(**scale, sample=self._sample)
+        self.scale.info = {"metric": known.metric, "n_edges": self.spread.count // 2} | self.scale.info
         if graph.info:
-            self.scale.info["neighbors"] = graph.info
+            self.scale.info["neighbors"] = graph.info if graph.symmetric else {**graph.info, "symmetrized": "max"}
         self.told: dict[str, Any] = {
-            "n_parts": graph.n_parts,
+            "n_parts": self.n_parts,
             "finish_bytes": self.finish_bytes,
             "rounds": 0,
             "bytes_shuffled": [],
-            "finish_edges": spread.count,
+            "finish_edges": self.spread.count,
         }
+        self._names, self._lists = "names-start", dict[int, set[int]]()  # files of the step before
 
-    def _sample(self, counts: Sequence[int]) -> np.ndarray:
+    def _stage(self, names: Sequence[str], tasks: Any) -> list[Receipt]:
+        return self.work.stage(self.client, self.estimator._method, names, tasks)
+
+    def _each(self, what: str, step: int, task: Any, *same: Any) -> list[Receipt]:
+        """Run ``task(path, part, step, *same)`` for every part."""
+        names = [steps.file_name(what, step, j) for j in range(self.n_parts)]
+        return self._stage(names, lambda name, j: (task, self._part(j), step, *same))
+
+    def _part(self, j: int) -> steps.PartInfo:
+        about = (self.shift, self.slope, max(self.spread.high, 0.0), self.spread.finite, self.mass is not None)
+        return steps.PartInfo(self.work, j, self.offsets, self.estimator.linkage, *about)
+
+    # --- the graph ----------------------------------------------------------------------------------------------------
+
+    def _base(self, known: NeighborGraph) -> Spread:
+        """The graph with both directions of every edge, a file a part; what its values are like."""
+        graph, work = self.graph, self.work
+        turned = [f"turned-{i:05d}" for i in range(graph.n_parts)]
+        base = [f"base-{j:05d}" for j in range(self.n_parts)]
+
+        def turn(name: str, i: int) -> tuple[Any, ...]:
+            return _turn, graph.parts[i], int(graph.offsets[i]), self.offsets, graph.symmetric
+
+        def both(name: str, j: int) -> tuple[Any, ...]:
+            about = (graph.values, known.kind, known.to_height)
+            return _both, work, turned, j, self.offsets, *about
+
+        self._stage(turned, turn)
+        receipts = self._stage(base, both)
+        work.drop(turned)
+        return sum((Spread(**receipt) for receipt in receipts), start=Spread())
+
+    def _sample(self) -> np.ndarray:
         """The same values as :meth:`Links.quantiles` takes."""
+        values = [read_arrays(self.work.path(f"base-{j:05d}"))["value"] for j in range(self.n_parts)]
+        counts = [len(value) for value in values]
         stride = max(1, sum(counts) >> 20)
         first = -(np.cumsum(counts) - counts) % stride
-        some = np.concatenate(self.client.gather(self.shuffle.map(_every, self.edges, first.tolist(), stride=stride)))
+        some = np.concatenate([value[start::stride] for value, start in zip(values, first, strict=True)])
         return self.shift + self.slope * some.astype(np.float64)
+
+    # --- the rounds ---------------------------------------------------------------------------------------------------
 
     def merge(self, thresholds: list[float], advance: Any) -> tuple[RoundMerges, np.ndarray]:
         """All merges, and the threshold of each round that merged something."""
         edge = _EDGE + (8 if self.estimator.linkage == "complete" else 0)
-        n, n_edges = self.graph.n, self.told["finish_edges"]
+        n, n_edges = self.graph.n, self.spread.count
         if n_edges * edge <= self.finish_bytes or n == 1:
-            about = {what: getattr(self.graph, what) for what in ("offsets", "values", "metric", "kind")}
-            task = (_whole, self.parts, about, self.estimator, thresholds, self.rule)
-            merges, used_here = self.client.submit(*task, pure=False).result()
+            about = (self.work, self.n_parts, self.links, self.mass, self.estimator, thresholds, self.rule)
+            merges, used_here = self.client.submit(_whole, *about, pure=False).result()
             advance(n - 1)
             return merges, used_here
-        same = {"offsets": self.graph.offsets, "linkage": self.estimator.linkage}
-        same |= {"shift": self.shift, "slope": self.slope, "largest": self.largest}
-        clusters = self.shuffle.map(_start, self.edges, self.graph.offsets[:-1].tolist(), **same)
-        self.parts, self.edges = [], []
-        done: list[steps.Merged] = []
+        names, merged = "names-start", None
+        begin = (steps.begin_names, n, self.mass, self.rule["epsilon"] > 0)
+        self._stage([names], lambda name, i: begin)
+        done: list[int] = []
         used: list[float] = []
-        left, again = list(thresholds), False
-        while left and n_edges * edge > self.finish_bytes:
-            if not again:
-                threshold = left[0]
-            rule = steps.Rule(threshold, self.estimator._pairs, self.rule["epsilon"])
-            before = self.shuffle.bytes
-            clusters, merged = self._round(clusters, rule)
-            again = bool(len(merged.left)) and self.rule["until_stable"]
-            if not again:
+        left, step = list(thresholds), 0
+        while left:
+            rule = steps.Rule(left[0], self.estimator._pairs, self.rule["epsilon"])
+            chosen = self._each("state", step, steps.choose, names, merged, rule)
+            n_edges = sum(receipt["edges"] for receipt in chosen)
+            self._tidy(step, names, chosen)
+            if n_edges * edge <= self.finish_bytes:
+                break
+            found = self._unite(step, names, rule, sum(receipt["choices"] for receipt in chosen))
+            merged = None
+            if found["merges"]:
+                names, merged = f"names-{step:04d}", step
+                sent = self._each("sent", step, steps.send, names)
+                done.append(step)
+                used.append(left[0])
+                advance(found["merges"])
+                self.told["bytes_shuffled"].append(sum(receipt["bytes"] for receipt in (*chosen, found, *sent)))
+            if merged is None or not self.rule["until_stable"]:
                 left.pop(0)
-            if len(merged.left):
-                done.append(merged)
-                used.append(threshold)
-                advance(len(merged.left))
-                n_edges = sum(self.client.gather(self.shuffle.map(_count, clusters)))
-                self.shuffle.notes([])
-                self.told["bytes_shuffled"].append(self.shuffle.bytes - before)
+            step += 1
         self.told.update(rounds=len(done), finish_edges=n_edges)
+        parts = [self._part(j) for j in range(self.n_parts)]
         rule_of = (self.rule, self.estimator._pairs, self.scale.floor, self.estimator.n_jobs)
-        rest, more = self.client.submit(_finish, clusters, left, *rule_of, pure=False).result()
+        rest, more = self.client.submit(_finish, parts, step, names, left, *rule_of, pure=False).result()
         advance(len(rest.left))
         used += more
-        return _joined(done, rest, len(used)), np.array(used)
+        return _joined([steps.read_merges(self.work, i) for i in done], rest, len(used)), np.array(used)
 
-    def _round(self, clusters: list[Any], rule: steps.Rule) -> tuple[list[Any], steps.Merged]:
-        """One round on all parts: the clusters after it, and its merges."""
-        shuffle, offsets = self.shuffle, self.graph.offsets
-        clusters = shuffle.map(steps.look, clusters, rule=rule)
-        chosen = shuffle.map(steps.choices, clusters)
-        size = sum(self.client.gather(shuffle.map(nbytes, chosen)))
-        if size <= self.finish_bytes:
-            one = self.client.submit(_unite_all, chosen, rule, offsets, pure=False)
-            merged, told_size = self.client.submit(_merged_and_size, one, pure=False).result()
-            shuffle.bytes += size + told_size
-            if not len(merged.left):
-                return clusters, merged
-            told = [[self.client.submit(piece, one, j, pure=False)] for j in range(self.graph.n_parts)]
-            sent = shuffle.map(steps.announce, [None] * len(told), told, clusters)
-        else:
-            parts, merged = unite_parts(shuffle, chosen, rule, offsets)
-            if not len(merged.left):
-                return clusters, merged
-            sent = shuffle.exchange(steps.announce, parts, clusters)
-        return shuffle.exchange(steps.rebuild, shuffle.exchange(steps.rename, sent)), merged
+    def _unite(self, step: int, names: str, rule: steps.Rule, count: int) -> Receipt:
+        """The merges of a step: on one worker or, where the choices are too many for one, in parts."""
+        name = f"merges-{step:04d}"
+        found = self.work.receipt(name)
+        if found is None and count * _CHOICE <= self.finish_bytes:
+            task = (steps.unite_all, self.work, step, self.n_parts, names, rule)
+            (found,) = self._stage([name], lambda name, i: task)
+        elif found is None:
+            shuffle = Shuffle(self.client, self.n_parts)
+            files = [self.work.path(steps.file_name("choices", step, j)) for j in range(self.n_parts)]
+            united = unite_parts(shuffle, shuffle.map(steps.choices, files), rule, self.offsets)
+            merged = (united.left, united.right, united.similarity)
+            (found,) = self._stage([name], lambda name, i: (steps.apply, self.work, step, names, merged))
+            found = {**found, "bytes": found["bytes"] + shuffle.bytes}
+        return found
+
+    def _tidy(self, step: int, names: str, chosen: list[Receipt]) -> None:
+        """Remove the files that no later step reads."""
+        old = [steps.file_name(what, step - 1, j) for what in ("state", "choices", "sent") for j in range(self.n_parts)]
+        self.work.drop(old if step else [])
+        for j, receipt in enumerate(chosen):
+            kept = set(receipt["lists"])
+            self.work.drop(steps.file_name("lists", i, j) for i in self._lists.get(j, set()) - kept)
+            self._lists[j] = kept
+        if self._names not in (names, "names-start"):
+            self.work.drop([self._names])
+        self._names = names
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _similarities(part: Part, *, stored: str, kind: str, to_height: HeightRule) -> Part:
+def _larger_parts(graph: ShardedGraph, client: Any) -> np.ndarray:
+    """Offsets of the parts for the rounds: runs of the graph's own, as large as a task has room for."""
+    k = int(graph.info.get("k", 25))
+    wanted = int(np.ceil(graph.n * 2 * k * _SORTED / (task_memory(client) / 4)))
+    count = min(max(wanted, sum(client.nthreads().values())), graph.n_parts)
+    ends = np.searchsorted(graph.offsets, graph.n * np.arange(1, count) / count)
+    return np.unique(graph.offsets[np.concatenate([[0], ends, [graph.n_parts]])])
+
+
+def _turn(path: str, part: Part, low: int, offsets: np.ndarray, symmetric: bool) -> Receipt:
+    """The edges of a part in both directions, by the part of their row."""
+    indptr, columns, value = part
+    rows = np.repeat(np.arange(low, low + len(indptr) - 1, dtype=np.int32), np.diff(indptr))
+    columns = columns.astype(np.int32)
+    if not symmetric:
+        rows, columns, value = np.append(rows, columns), np.append(columns, rows), np.append(value, value)
+    to = part_of(offsets, rows).astype(np.int16 if len(offsets) < 2**15 else np.int32)
+    order = np.argsort(to, kind="stable")
+    cut = np.searchsorted(to[order], np.arange(len(offsets)))
+    return {"bytes": write_arrays(path, cut=cut, row=rows[order], column=columns[order], value=value[order])}
+
+
+def _both(
+    path: str,
+    work: WorkDir,
+    turned: list[str],
+    j: int,
+    offsets: np.ndarray,
+    stored: str,
+    kind: str,
+    to_height: HeightRule,
+) -> dict[str, Any]:
+    """The graph of a part; of two directions the larger value stays, or the smaller distance."""
+    pieces = []
+    for name in turned:
+        edges = read_arrays(work.path(name))
+        some = slice(*edges["cut"][j : j + 2])
+        pieces.append((edges["row"][some], edges["column"][some], edges["value"][some]))
+    low, high = int(offsets[j]), int(offsets[j + 1])
+    rows, columns, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    key = (rows - low).astype(np.int64) << 32 | columns
+    del rows, columns, pieces
+    order = np.argsort(key, kind="stable")
+    key, value = key[order], value[order]
+    del order
+    start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))[: len(key)]
+    if len(key):
+        value = (np.minimum if stored == "distance" else np.maximum).reduceat(value, start)
+    key = key[start]
+    indptr = np.searchsorted(key, np.arange(high - low + 1, dtype=np.int64) << 32)
+    value = _similarities(value, stored, kind, to_height)
+    write_arrays(path, indptr=indptr, indices=(key & 0x7FFFFFFF).astype(np.int32), value=value)
+    return asdict(Spread.of(value))
+
+
+def _similarities(value: np.ndarray, stored: str, kind: str, to_height: HeightRule) -> np.ndarray:
     """The values that clusters merge by: distances for a distance, weights for a similarity."""
-    indptr, indices, value = part
     wanted = "distance" if kind == "distance" else "weight"
     if stored == wanted:
-        return part
+        return value
     if wanted == "distance":
         raise InvalidInput("a graph of distances in parts must keep the distances, values='distance', not weights.")
-    return indptr, indices, to_height.value(value.astype(np.float64)).astype(value.dtype)
-
-
-def _spread(part: Part) -> Spread:
-    return Spread.of(part[2])
-
-
-def _every(part: Part, first: int, *, stride: int) -> np.ndarray:
-    return part[2][first::stride]
-
-
-def _start(
-    part: Part, low: int, *, shift: float, slope: float, largest: float, offsets: np.ndarray, linkage: str
-) -> steps.Clusters:
-    indptr, indices, value = part
-    value = np.where(np.isfinite(value), value, value.dtype.type(largest)).astype(np.float64)
-    return steps.start(indptr, indices, shift + slope * value, low, offsets, linkage)
-
-
-def _count(clusters: steps.Clusters) -> int:
-    return clusters.n_edges
-
-
-def _unite_all(chosen: list[Any], rule: steps.Rule, offsets: np.ndarray) -> Any:
-    return steps.unite(
-        tuple(np.concatenate(column) for column in zip(*chosen, strict=True)), rule=rule, offsets=offsets
-    )
-
-
-def _merged_and_size(sent: Any) -> tuple[steps.Merged, int]:
-    return sent.note, sum(nbytes(piece) for piece in sent.pieces)
+    return to_height.value(value.astype(np.float64)).astype(value.dtype)
 
 
 def _whole(
-    parts: list[Part], graph: dict[str, Any], estimator: RoundsEstimator, thresholds: list[float], rule: dict[str, Any]
+    work: WorkDir,
+    n_parts: int,
+    about: dict[str, Any],
+    mass: np.ndarray | None,
+    estimator: RoundsEstimator,
+    thresholds: list[float],
+    rule: dict[str, Any],
 ) -> tuple[RoundMerges, np.ndarray]:
     """The local engine, on one worker."""
-    links = as_links(ShardedGraph(parts=parts, symmetric=True, **graph).assemble(parts), estimator.n_jobs)
-    core = contraction(links, estimator.linkage, None, estimator.n_jobs)
+    parts = [read_arrays(work.path(f"base-{j:05d}")) for j in range(n_parts)]
+    ends = np.cumsum([0] + [len(part["indices"]) for part in parts])
+    value = np.concatenate([part["value"] for part in parts])
+    known = np.isfinite(value)
+    links = Links(
+        **about,
+        indptr=np.concatenate(
+            [part["indptr"][:-1] + start for part, start in zip(parts, ends, strict=False)] + [ends[-1:]]
+        ),
+        indices=np.concatenate([part["indices"] for part in parts]),
+        value=value if known.all() else np.where(known, value, value.max(initial=0.0, where=known)),
+    )
+    core = contraction(links, estimator.linkage, mass, estimator.n_jobs)
     return run_rounds(
         core, links, thresholds, pairs=estimator._pairs, stage=estimator._method, report=Progress(), **rule
     )
 
 
 def _finish(
-    parts: list[steps.Clusters],
-    thresholds: Iterable[float],
+    parts: list[steps.PartInfo],
+    step: int,
+    names: str,
+    thresholds: list[float],
     rule: dict[str, Any],
     pairs: bool,
     floor: float,
     n_jobs: int | None,
 ) -> tuple[RoundMerges, list[float]]:
     """Goes on with all clusters on this worker; names in the result are those of the clusters."""
-    thresholds = list(thresholds)
-    name = np.concatenate([part.name for part in parts])
-    if thresholds:
-        degree = np.concatenate([np.diff(part.indptr) for part in parts])
-        ends = [np.searchsorted(name, part.table).astype(np.int32)[part.key] for part in parts]
-        value, number = (np.concatenate([getattr(part, what) for part in parts]) for what in ("value", "pairs"))
-    else:  # only the names and sizes of what is left count
-        degree, ends, value, number = np.zeros_like(name), [np.empty(0, np.int32)], np.empty(0), np.empty(0)
-    nearest = np.concatenate([part.nearest for part in parts])
-    at = np.minimum(np.searchsorted(name, nearest), len(name) - 1)
-    per_cluster = ("size", "best", "clean", "single", "weakest")
-    whole = {what: np.concatenate([getattr(part, what) for part in parts]) for what in per_cluster}
+    known = read_arrays(parts[0].work.path(names))
+    label = known["label"]
+    alive = np.flatnonzero(label == np.arange(len(label), dtype=np.int32))
+    some = parts if thresholds else []  # after the last round only the names and sizes of what is left count
+    of_parts = [steps.remaining(part, step, label, alive) for part in some] or [steps.no_edges(len(alive))]
+    degree, ends, value, number, best, nearest, clean, single = (
+        np.concatenate(column) for column in zip(*of_parts, strict=True)
+    )
+    del of_parts
     core = _core.GraphContraction(
         np.concatenate([[0], np.cumsum(degree)]),
-        np.concatenate(ends),
+        ends,
         value,
         number,
-        whole["single"],
-        whole["size"],
-        np.where(name[at] == nearest, at, -1).astype(np.int32),
-        whole["best"],
-        whole["clean"],
-        whole["weakest"] if rule["epsilon"] > 0 else np.empty(0),
+        single,
+        known["size"][alive],
+        nearest,
+        best,
+        clean,
+        known["weakest"][alive] if "weakest" in known else np.empty(0),
         _core.Linkage[parts[0].linkage],
         resolve_jobs(n_jobs),
     )
     scale = Scale("similarity", 0.0, HeightRule(0.0, 1.0), 0.0, floor, 0.0)
     merges, used = run_rounds(core, scale, thresholds, pairs=pairs, stage="", report=Progress(), **rule)
     return RoundMerges(
-        name[merges.left], name[merges.right], merges.similarity, merges.round - 1, merges.n_rounds
+        alive[merges.left], alive[merges.right], merges.similarity, merges.round - 1, merges.n_rounds
     ), used.tolist()
 
 
-def _joined(done: list[steps.Merged], rest: RoundMerges, n_rounds: int) -> RoundMerges:
+def _joined(done: list[tuple[np.ndarray, ...]], rest: RoundMerges, n_rounds: int) -> RoundMerges:
     """The merges of the rounds on parts, then of those on one worker."""
-    left, right, similarity = (
-        np.concatenate([getattr(merged, what) for merged in done] + [getattr(rest, what)])
-        for what in ("left", "right", "similarity")
-    )
-    numbers = [np.full(len(merged.left), i + 1) for i, merged in enumerate(done)] + [rest.round + len(done)]
+    columns = zip(*done, (rest.left, rest.right, rest.similarity), strict=True)
+    left, right, similarity = (np.concatenate(column) for column in columns)
+    numbers = [np.full(len(merged[0]), i + 1) for i, merged in enumerate(done)] + [rest.round + len(done)]
     return RoundMerges(
         left.astype(np.int32), right.astype(np.int32), similarity, np.concatenate(numbers).astype(np.int32), n_rounds
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,7 +28,7 @@ from ramify.errors import FileError
 from ramify.io.atomic import atomic_write
 from ramify.progress import Progress
 
-__all__ = ["WorkDir", "read_piece", "work_dir", "write_pieces"]
+__all__ = ["WorkDir", "read_arrays", "read_piece", "work_dir", "write_arrays", "write_pieces"]
 
 Receipt = dict[str, Any]
 
@@ -70,6 +71,15 @@ class WorkDir:
         except FileNotFoundError:
             return None
 
+    def below(self, name: str) -> WorkDir:
+        """A folder inside this one."""
+        os.makedirs(self.path(name), exist_ok=True)
+        return WorkDir(self.path(name))
+
+    def clear(self, name: str) -> None:
+        """Remove a folder inside this one."""
+        shutil.rmtree(self.path(name), ignore_errors=True)
+
     def drop(self, names: Iterable[str]) -> None:
         """Remove files that no task needs any more, and keep their receipts."""
         for name in names:
@@ -81,8 +91,8 @@ def _write(work: WorkDir, name: str, function: Callable[..., Receipt], *args: An
     if done is not None:  # the worker that had the result was lost, and its file was not
         return done
     receipt = function(work.path(name), *args)
-    with atomic_write(work.path(name + ".json"), "w") as file:
-        json.dump(receipt, file)
+    with _in_place(work.path(name + ".json")) as file:  # a receipt that is lost costs its task, no more
+        file.write(json.dumps(receipt).encode())
     return receipt
 
 
@@ -102,11 +112,6 @@ def work_dir(checkpoint: Any, key: str) -> Iterator[WorkDir]:
     except OSError as error:
         raise FileError(f"cannot make the folder {folder} for checkpoints: {error.strerror or error}.") from None
     yield WorkDir(folder)
-
-
-def forget(checkpoint: Any, key: str) -> None:
-    """Remove the checkpoint of a run."""
-    shutil.rmtree(os.path.join(os.path.abspath(checkpoint), key), ignore_errors=True)
 
 
 # --- files in pieces --------------------------------------------------------------------------------------------------
@@ -131,3 +136,51 @@ def read_piece(path: str, piece: int, n_pieces: int, dtype: np.dtype) -> np.ndar
     if len(records) != stop - start:
         raise FileError(f"{path} is cut short: piece {piece} has {len(records)} of {stop - start} records.")
     return records
+
+
+# --- arrays that other tasks map --------------------------------------------------------------------------------------
+
+_ALIGN = 64
+
+
+@contextmanager
+def _in_place(path: str) -> Iterator[Any]:
+    """A file that appears whole, but that the system writes to disk when it likes."""
+    draft = f"{path}.{secrets.token_hex(6)}.tmp"
+    try:
+        with open(draft, "wb") as file:
+            yield file
+        os.replace(draft, path)
+    finally:
+        Path(draft).unlink(missing_ok=True)
+
+
+def write_arrays(path: str, **arrays: np.ndarray) -> int:
+    """Some arrays in one file for :func:`read_arrays`; gives its bytes."""
+    about: dict[str, Any] = {}
+    at = 0
+    for name, array in arrays.items():
+        about[name] = (array.dtype.str, len(array), at)
+        at += -(-array.nbytes // _ALIGN) * _ALIGN
+    head = json.dumps(about).encode()
+    head += b" " * (-(len(head) + 8) % _ALIGN)
+    with _in_place(path) as file:
+        file.write(len(head).to_bytes(8, "little") + head)
+        for array in arrays.values():
+            file.write(np.ascontiguousarray(array).data)
+            file.write(bytes(-array.nbytes % _ALIGN))
+        return int(file.tell())
+
+
+def read_arrays(path: str) -> dict[str, np.ndarray]:
+    """The arrays of a file, one dimension each, mapped: only what is touched is read."""
+    whole = np.memmap(path, dtype=np.uint8, mode="r")
+    size = int.from_bytes(whole[:8].tobytes(), "little")
+    start = 8 + size
+    arrays: dict[str, np.ndarray] = {}
+    for name, (dtype, length, at) in json.loads(whole[8:start].tobytes()).items():
+        stop = start + at + length * np.dtype(dtype).itemsize
+        if stop > len(whole):
+            raise FileError(f"{path} is cut short: {name} ends at byte {stop} of {len(whole)}. Remove the checkpoint.")
+        arrays[name] = np.asarray(whole[start + at : stop]).view(dtype)
+    return arrays
