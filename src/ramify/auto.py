@@ -130,9 +130,9 @@ def fit_model(
             f"objective={objective!r} refines its trees under that objective, got refine={refine!r}; drop one."
         )
     if check_choice("engine", engine, ["local", "dask"]) == "dask":
-        if objective is not None or refine is not False or sample_weight is not None or budget_seconds is not None:
-            raise InvalidInput("engine='dask' takes no objective, refine, sample_weight or budget_seconds.")
-        options = {"client": client, "n_workers": n_workers, "checkpoint": checkpoint}
+        if objective is not None or refine is not False or budget_seconds is not None:
+            raise InvalidInput("engine='dask' takes no objective, refine or budget_seconds.")
+        options = {"client": client, "n_workers": n_workers, "checkpoint": checkpoint, "sample_weight": sample_weight}
         return _fit_dask(X, method, options, progress, params), None
     if client is not None or n_workers is not None or checkpoint is not None:
         raise InvalidInput("client, n_workers and checkpoint belong to engine='dask'.")

@@ -71,6 +71,22 @@ def test_a_graph_comes_as_it_is(client):
     assert same_tree(tree, ramify.fit(graph, method="scc"))
 
 
+@pytest.mark.filterwarnings("ignore:The graph has")
+def test_weights_count_where_they_can(client, tmp_path):
+    folder, weight = shards(tmp_path), np.random.default_rng(0).integers(1, 9, len(X))
+    options = {"engine": "dask", "client": client}
+    tree = ramify.fit(folder, method="scc", n_neighbors=10, sample_weight=weight, **options)
+    with work_dir(None, "") as work:
+        graph = sharded_neighbors(open_vectors(folder, client=client), 10, client=client, work=work).gather(client)
+    assert same_tree(tree, ramify.fit(graph, method="scc", sample_weight=weight))
+    assert same_tree(tree, ramify.fit(graph, method="scc", sample_weight=weight, **options))
+    assert not same_tree(tree, ramify.fit(graph, method="scc"))
+    with pytest.raises(InvalidInput, match=r"sample_weight counts in affinity, reciprocal, scc; method 'kmeans' takes"):
+        ramify.fit(folder, method="kmeans", sample_weight=weight, **options)
+    with pytest.raises(InvalidInput, match="sample_weight"):
+        ramify.fit(folder, method="scc", sample_weight=weight[1:], **options)
+
+
 def test_auto_says_what_it_took(client):
     tree = ramify.fit(X, engine="dask", client=client)
     assert tree.info["method"] == "scc" and tree.info["auto"].startswith("scc: ")

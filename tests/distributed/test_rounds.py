@@ -20,6 +20,7 @@ from ramify.distributed import _clusters as steps
 from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.rounds import rounds_tree
+from ramify.distributed.workdir import WorkDir
 
 
 class Done:
@@ -203,6 +204,45 @@ def test_on_a_cluster(client, method):
     assert_same(found, local_tree("cosine", method))
     assert found.info["distributed"]["rounds"] > 0
     assert_same(rounds_tree(parts, METHODS[method](), client), local_tree("cosine", method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("linkage", ["average", "complete"])
+def test_weights(method, linkage, here):
+    weight = np.random.default_rng(0).integers(1, 5, 150) + 0.1
+    graph = graph_of("cosine")
+    tree = METHODS[method](linkage=linkage).fit(graph, sample_weight=weight).tree_
+    plain = local_tree("cosine", method, linkage=linkage)
+    assert np.array_equal(tree.parent, plain.parent) == (linkage == "complete")  # only average linkage counts points
+    for finish_bytes in (0, 6_000, 1e9):
+        parts = ShardedGraph.from_graph(graph, 3)
+        options = {"finish_bytes": finish_bytes, "sample_weight": weight}
+        assert_same(rounds_tree(parts, METHODS[method](linkage=linkage), here, **options), tree)
+
+
+@pytest.mark.parametrize("step", [0, 3])
+def test_a_run_that_was_cut_off_goes_on_from_its_last_step(step, here, tmp_path, monkeypatch):
+    parts, work = ShardedGraph.from_graph(graph_of("cosine"), 3), WorkDir(str(tmp_path))
+    ran = []
+
+    def counted(path, part, at, *more):
+        ran.append(at)
+        if at == step + 1 and part.j == 2 and len(ran) < 100:
+            raise OSError("lost")
+        return choose(path, part, at, *more)
+
+    choose = steps.choose
+    monkeypatch.setattr(steps, "choose", counted)
+    with pytest.raises(OSError, match="lost"):
+        rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0)
+    assert max(ran) == step + 1
+    ran[:] = [-1] * 100
+    found = rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0)
+    assert_same(found, local_tree("cosine", "reciprocal"))
+    assert min(ran[100:]) == step + 1  # nothing that was finished is done again
+    ran.clear()
+    assert_same(rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0), found)
+    assert not ran
 
 
 # --- steps ------------------------------------------------------------------------------------------------------------

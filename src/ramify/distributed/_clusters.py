@@ -333,14 +333,23 @@ class Merged:
 
 def unite(chosen: Piece, *, rule: Rule, all_of_them: bool = True) -> Merged:
     """The merges that the rule selects among the choices of whole components of clusters, by name."""
-    left, right, strength = _selected(chosen, rule)
-    if rule.pairs and all_of_them and not len(left):
-        left, right, strength = strongest(chosen, rule=rule)
+    left, right, strength = _pairs(chosen, rule, all_of_them)
     names, ends = np.unique(np.concatenate([left, right]), return_inverse=True)
-    a, b = np.split(ends.astype(np.int32), 2)
-    place, low, high = _core.unite_candidates(a, b, strength, len(names), bool(rule.pairs and rule.epsilon > 0))
+    one, two = np.split(ends.astype(np.int32), 2)
+    place, low, high = _united(one, two, strength, len(names), rule)
     order = np.stack([left[place], right[place]], axis=1)
     return Merged(names[low], names[high], strength[place], order)
+
+
+def _pairs(chosen: Piece, rule: Rule, all_of_them: bool) -> tuple[np.ndarray, ...]:
+    pairs = _selected(chosen, rule)
+    return strongest(chosen, rule=rule) if rule.pairs and all_of_them and not len(pairs[0]) else pairs
+
+
+def _united(left: np.ndarray, right: np.ndarray, strength: np.ndarray, n: int, rule: Rule) -> tuple[np.ndarray, ...]:
+    found: tuple[np.ndarray, ...]
+    found = _core.unite_candidates(left, right, strength, n, bool(rule.pairs and rule.epsilon > 0))
+    return found
 
 
 def _selected(chosen: Piece, rule: Rule) -> tuple[np.ndarray, ...]:
@@ -368,11 +377,14 @@ def strongest(chosen: Piece, *, rule: Rule) -> tuple[np.ndarray, ...]:
     return left[best], right[best], strength[best]
 
 
-def unite_all(path: str, work: WorkDir, step: int, n_parts: int, names: str, rule: Rule) -> Receipt:
-    """:func:`unite` with the choices of all parts, and the names after it."""
+def unite_all(path: str, work: WorkDir, step: int, n_parts: int, n: int, names: str, rule: Rule) -> Receipt:
+    """:func:`unite` with the choices of all parts, n points in all, and the names after it."""
     files = [choices(work.path(file_name("choices", step, j))) for j in range(n_parts)]
-    merged = unite(tuple(np.concatenate(column) for column in zip(*files, strict=True)), rule=rule)
-    return apply(path, work, step, names, (merged.left, merged.right, merged.similarity))
+    chosen = tuple(np.concatenate(column) for column in zip(*files, strict=True))
+    left, right, strength = _pairs(chosen, rule, all_of_them=True)
+    del files, chosen
+    place, low, high = _united(left, right, strength, n, rule)
+    return apply(path, work, step, names, (low, high, strength[place]))
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ramify.errors import FileError, MissingExtra, RamifyError
 from ramify.progress import Progress
 from ramify.validate import available_memory
 
-__all__ = ["connected", "explained", "run", "task_memory"]
+__all__ = ["connected", "explained", "run", "task_memory", "task_room"]
 
 
 def require_dask() -> None:
@@ -92,6 +92,13 @@ def task_memory(client: Any) -> float:
     workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [info["memory_limit"] / info["nthreads"] for info in workers if info.get("memory_limit")]
     return float(min(limits, default=available_memory() / 2))
+
+
+def task_room(client: Any) -> float:
+    """Bytes that the arrays of one task may fill: at three quarters of its limit Dask is about to stop a worker, and a
+    bare one holds 200 MB."""
+    memory = task_memory(client)
+    return max(0.75 * memory - 2e8, memory / 8)
 
 
 # --- what went wrong --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress
 from ramify.similarity import get_similarity
 from ramify.tree import Tree
-from ramify.validate import check_int
+from ramify.validate import check_int, check_sample_weight
 
 __all__ = ["fit_dask"]
 
@@ -47,6 +47,7 @@ def fit_dask(
     client: Any = None,
     n_workers: int | None = None,
     checkpoint: Any = None,
+    sample_weight: Any = None,
     column: Any = None,
     make: Any,
     params: dict[str, Any],
@@ -62,11 +63,14 @@ def fit_dask(
         check_int("n_workers", n_workers, low=1)
         if client is not None:
             raise InvalidInput("n_workers is for workers that start here; the client given has its own. Drop one.")
+    if sample_weight is not None and not DISTRIBUTED[chosen].weights:
+        counting = ", ".join(name for name, form in DISTRIBUTED.items() if form.weights)
+        raise InvalidInput(f"with engine='dask', sample_weight counts in {counting}; method {chosen!r} takes none.")
     model: TreeEstimator = make(entry)
     model.check_params()
     began = time.perf_counter()
     with connected(client, n_workers=n_workers) as own, explained(own, f"method {chosen!r}"):
-        tree, size = _fit(X, entry, model, own, checkpoint, column, params, report)
+        tree, size = _fit(X, entry, model, own, checkpoint, sample_weight, column, params, report)
     tell(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
     tree.info["engine"] = "dask"
     if method == "auto":
@@ -90,6 +94,7 @@ def _fit(
     model: Any,
     client: Any,
     checkpoint: Any,
+    sample_weight: Any,
     column: Any,
     params: dict[str, Any],
     report: Progress,
@@ -102,18 +107,21 @@ def _fit(
             raise InvalidInput(f"with engine='dask', method {entry.name!r} takes vectors, got a graph; use scc.")
         with work_dir(None, "") as work:
             _check_seen(work, client)
-            return form.run(X, model, client, report, work=work), _Size(str(X.metric), X.n, 0, "graph")
+            options: dict[str, Any] = {"work": work, "sample_weight": check_sample_weight(sample_weight, X.n)}
+            return form.run(X, model, client, report, **options), _Size(str(X.metric), X.n, 0, "graph")
     wants_graph = "graph" in form.takes
     if wants_graph and model.n_neighbors is None and entry.name != "graph":
         raise InvalidInput("engine='dask' works on a graph of neighbours; give n_neighbors a number.")
     similarity = get_similarity(model.metric)
     vectors = open_vectors(X, client=client, column=column, part_bytes=part_bytes_for(client), report=report)
     size = _Size(str(similarity), vectors.n, vectors.d, "shards")
+    weight = check_sample_weight(sample_weight, vectors.n)
     seed = params.get("random_state") or 0
     k = (model.n_neighbors or default_neighbors(vectors.n)) if wants_graph else 0
     with work_dir(checkpoint, _key(vectors, similarity, k, seed)) as work:
         _check_seen(work, client)
-        own = f"{entry.name}-{_hash(_told(model))}"
+        counted = [] if weight is None else [zlib.crc32(weight.tobytes())]
+        own = f"{entry.name}-{_hash([_told(model), *counted])}"
         name = work.path(own + ".tree")
         if os.path.exists(name):
             return Tree.load(name), size
@@ -121,8 +129,10 @@ def _fit(
         if wants_graph:
             about = {"client": client, "work": work, "recall": _RECALL, "random_state": seed, "report": report}
             taken.append(sharded_neighbors(vectors, k, similarity, **about))
-        steps = {"work": work.below(own)} if form.works else {}
-        tree = form.run(*taken, model, client, report, **steps)
+        options = {"work": work.below(own)} if form.works else {}
+        if form.weights:
+            options["sample_weight"] = weight
+        tree = form.run(*taken, model, client, report, **options)
         if checkpoint is not None:
             tree.save(name)
             work.clear(own)

@@ -24,12 +24,15 @@ class Distributed:
         Where its function is: ``function(*taken, estimator, client, report) -> Tree``.
     works : bool
         Whether it also takes ``work``, a folder in which it leaves what its steps hand on.
+    weights : bool
+        Whether it also takes ``sample_weight``.
     """
 
     takes: tuple[str, ...]
     module: str
     name: str
     works: bool = False
+    weights: bool = False
 
     @property
     def run(self) -> Callable[..., Tree]:
@@ -37,7 +40,7 @@ class Distributed:
         return function
 
 
-_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True)
+_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True, weights=True)
 _DIVIDE = Distributed(("vectors",), "divide", "divide_tree")
 
 DISTRIBUTED: dict[str, Distributed] = {

@@ -21,7 +21,7 @@ from ramify.agglomerate.rounds import RoundMerges, contraction, round_tree, run_
 from ramify.distributed import _clusters as steps
 from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
-from ramify.distributed.cluster import task_memory
+from ramify.distributed.cluster import task_room
 from ramify.distributed.graph_parts import Part, ShardedGraph, part_of
 from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, work_dir, write_arrays
 from ramify.errors import InvalidInput
@@ -35,7 +35,7 @@ __all__ = ["rounds_tree"]
 
 _EDGE = 12  # bytes of an edge between clusters: where it ends, and its value
 _SORTED = 50  # bytes of an edge while a part's graph is put together
-_CHOICE = 40  # bytes of a cluster and its nearest where they are united
+_CHOICE = 80  # bytes of a cluster and its nearest while they are united
 
 
 @dataclass
@@ -74,14 +74,14 @@ def rounds_tree(
         How many points each one stands for; average linkage counts them.
     finish_bytes : float, optional
         One worker goes on alone with a contracted graph of at most this many bytes, 12 an edge (20 with complete
-        linkage). By default an eighth of what a task may use: with copies and the native lists it takes up to four
-        times as much.
+        linkage). By default a fifth of a task's room: with copies and the native lists it takes up to five times as
+        much.
     """
     if estimator.linkage == "ward":
         raise InvalidInput("linkage 'ward' needs vectors and n_neighbors=None; on a graph use 'average'.")
     report = report or Progress()
     if finish_bytes is None:
-        finish_bytes = task_memory(client) / 8
+        finish_bytes = task_room(client) / 5
     with work_dir(None, "") if work is None else nullcontext(work) as folder:
         run = _Run(graph, estimator, client, folder, sample_weight, float(finish_bytes))
         thresholds = list(estimator._thresholds(run.scale))
@@ -222,8 +222,8 @@ class _Run:
         """The merges of a step: on one worker or, where the choices are too many for one, in parts."""
         name = f"merges-{step:04d}"
         found = self.work.receipt(name)
-        if found is None and count * _CHOICE <= self.finish_bytes:
-            task = (steps.unite_all, self.work, step, self.n_parts, names, rule)
+        if found is None and count * _CHOICE <= 4 * self.finish_bytes:
+            task = (steps.unite_all, self.work, step, self.n_parts, self.graph.n, names, rule)
             (found,) = self._stage([name], lambda name, i: task)
         elif found is None:
             shuffle = Shuffle(self.client, self.n_parts)
@@ -253,7 +253,7 @@ class _Run:
 def _larger_parts(graph: ShardedGraph, client: Any) -> np.ndarray:
     """Offsets of the parts for the rounds: runs of the graph's own, as large as a task has room for."""
     k = int(graph.info.get("k", 25))
-    wanted = int(np.ceil(graph.n * 2 * k * _SORTED / (task_memory(client) / 4)))
+    wanted = int(np.ceil(graph.n * 2 * k * _SORTED / (task_room(client) / 2)))
     count = min(max(wanted, sum(client.nthreads().values())), graph.n_parts)
     ends = np.searchsorted(graph.offsets, graph.n * np.arange(1, count) / count)
     return np.unique(graph.offsets[np.concatenate([[0], ends, [graph.n_parts]])])
