@@ -36,7 +36,7 @@ from ramify.distributed.workdir import Receipt, WorkDir, read_piece, write_piece
 from ramify.errors import InvalidInput
 from ramify.io.arrays import read_npy, read_npz
 from ramify.io.atomic import atomic_write
-from ramify.neighbors.cells import ROWS_A_CELL, Cells, find_cells
+from ramify.neighbors.cells import Cells, cell_sample, cells_of
 from ramify.neighbors.exact import Nearest, decide, exact_query
 from ramify.neighbors.rows import Frame, Rows
 from ramify.neighbors.shards import SPARE, by_cell, cell_ranks, n_cells, probing_plan, sample_size, search_cells
@@ -54,7 +54,7 @@ _BLOCK = 1 << 14  # rows that are gathered, or merged, at a time
 # Files: the rows of a part; of a group, what its rows found, their visits, the last of their k, and what visits found;
 # the graph of a part.
 _ROWS, _FOUND, _VISITS, _LAST, _MORE = "rows-%05d", "found-%05d", "visits-%05d", "last-%05d.npz", "more-%05d"
-_GRAPH = "graph-%05d"
+_GRAPH, _CELLS = "graph-%05d", "cells.npz"
 _NONE = np.uint64(2**64 - 1)  # no neighbour: sorts behind all
 
 
@@ -128,13 +128,28 @@ class _Search:
     # --- the plan -----------------------------------------------------------------------------------------------------
 
     def plan(self, recall: float, rng: np.random.Generator) -> dict[str, Any]:
-        """Cells, probes and groups, made once and kept in the work folder."""
+        """Cells, probes and groups, made once and kept in the work folder.
+
+        The draws are those of :func:`ramify.neighbors.shards.make_plan`, so that the same rows make the cells and tell
+        the recall as on one machine.
+        """
         from dask import delayed
 
         vectors, n, d = self.vectors, self.vectors.n, self.vectors.d
         count = n_cells(n, self.k)
+        if not isinstance(rng.bit_generator, np.random.PCG64):  # whose state a receipt can hold
+            rng = np.random.default_rng(int(rng.integers(2**32)))
+        some = cell_sample(n, count, rng)
+        # The task that finds the cells holds its sample about four times.
+        fits = max(4 * count, int(task_memory(self.client) / (64 * d)))
+        some = some[:: -(-len(some) // fits)]
+
+        def cells(name: str, i: int) -> tuple[Any, ...]:
+            return _make_cells, vectors.take(some), self.similarity, count, rng.bit_generator.state
+
+        (receipt,) = self.work.stage(self.client, "cells", [_CELLS], cells, self.report)
+        rng.bit_generator.state = receipt["random"]
         asked = np.sort(rng.choice(n, size=sample_size(n, d), replace=False))
-        seed = int(rng.integers(2**32))
 
         def task(name: str, i: int) -> tuple[Any, ...]:
             (keys,) = run(self.client, [self._nearest_of_all(asked)], stage="sample", report=self.report)
@@ -142,16 +157,11 @@ class _Search:
             # Each row of the sample and each of its true neighbours once, and where they are in that list.
             both, place = np.unique(np.concatenate([asked, truth.ravel()]), return_inverse=True)
             where = place[: len(asked)], place[len(asked) :].reshape(truth.shape)
-            # The task that finds the cells holds its sample about four times.
-            fits = task_memory(self.client) / (64 * d)
-            share = min(1.0, max(4 * count, min(ROWS_A_CELL * count, fits)) / n)
-            starts = zip(vectors.parts, vectors.offsets.tolist(), strict=False)
-            some = [delayed(_some)(part, start, share, seed) for part, start in starts]
-            rows = delayed(np.concatenate)(some), vectors.take(both)
+            sized = vectors.take(some[:: max(1, len(some) // _SIZED)])
             shape = (n, d, self.k, task_memory(self.client), self._tasks())
-            return _make_plan, *rows, delayed(where), self.similarity, count, shape, recall, seed
+            return _make_plan, self.work, vectors.take(both), delayed(where), sized, self.similarity, shape, recall
 
-        (receipt,) = self.work.stage(self.client, "cells", ["plan"], task, self.report)
+        (receipt,) = self.work.stage(self.client, "probes", ["plan"], task, self.report)
         return receipt
 
     def _tasks(self) -> int:
@@ -281,41 +291,41 @@ def _distinct(values: np.ndarray) -> np.ndarray:
 # --- the plan ---------------------------------------------------------------------------------------------------------
 
 
-def _some(part: np.ndarray, start: int, share: float, seed: int) -> np.ndarray:
-    """About this share of the rows, by a hash of their numbers: the same ones however the rows are cut into parts."""
-    x = np.arange(start, start + len(part), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return part[x <= np.uint64(share * (2**64 - 2**11))] if share < 1.0 else part
+def _make_cells(path: str, sample: np.ndarray, similarity: Similarity, count: int, random: dict[str, Any]) -> Receipt:
+    """Cells of a sample, and where the draws are after it."""
+    assert similarity.order is not None
+    frame = Frame.of(sample, similarity.order, 1)
+    assert frame.centre is not None
+    rng = np.random.default_rng()
+    rng.bit_generator.state = random
+    z = Rows.of(sample, frame, 1).z[: len(sample)]
+    cells = cells_of(z, count, rng, n_jobs=1, report=Progress())
+    with atomic_write(path) as file:
+        np.savez(file, frame=frame.centre, unit=frame.unit, centre=cells.centre)
+    return {"random": rng.bit_generator.state}
 
 
 def _make_plan(
     path: str,
-    sample: np.ndarray,
+    work: WorkDir,
     both: np.ndarray,
     where: tuple[np.ndarray, np.ndarray],
+    sized: np.ndarray,
     similarity: Similarity,
-    count: int,
     shape: tuple[int, int, int, float, int],
     recall: float,
-    seed: int,
 ) -> Receipt:
-    """Cells of a sample, the probes that find the true neighbours of some rows, and groups that fit a worker."""
+    """The probes that find the true neighbours of some rows, and groups that fit a worker."""
     n, d, k, memory, tasks = shape
-    assert similarity.order is not None
-    frame = Frame.of(sample, similarity.order, 1)
-    assert frame.centre is not None
-    rows = Rows.of(sample, frame, 1)
-    cells = find_cells(rows, count, np.random.default_rng(seed), n_jobs=1, report=Progress())
+    frame, cells = _load_cells(work, similarity)
     asked, truth = where
     rank = cell_ranks(Rows.of(both, frame, 1), cells, asked, truth, n_jobs=1)
     plan = probing_plan(cells, rank, recall)
-    some = rows.z[:: max(1, len(sample) // _SIZED)]
-    probed = cells.nearest(some, plan.probes, n_jobs=1)
+    probed = cells.nearest(Rows.of(sized, frame, 1).z, plan.probes, n_jobs=1)
     most = max(1.0, _SHARE * memory / _row_bytes(d, k, plan.probes))
-    group = _groups(cells, probed, n / len(some), most, min(tasks, max(1, n // 10_000)))
+    group = _groups(cells, probed, n / len(sized), most, min(tasks, max(1, n // 10_000)))
     with atomic_write(path) as file:
-        np.savez(file, frame=frame.centre, unit=frame.unit, centre=cells.centre, group=group, probes=plan.probes)
+        np.savez(file, group=group, probes=plan.probes)
     return {**plan.info, "groups": int(group.max()) + 1}
 
 
@@ -378,14 +388,16 @@ class _Cut:
         return int(self.group.max()) + 1
 
 
-def _load_plan(work: WorkDir, similarity: Similarity) -> _Cut:
+def _load_cells(work: WorkDir, similarity: Similarity) -> tuple[Frame, Cells]:
     assert similarity.order is not None
-    path = work.path("plan")
-    frame, centre, group = (
-        read_npz(path, name, (), ndim) for name, ndim in (("frame", 1), ("centre", 2), ("group", 1))
-    )
-    unit, probes = (read_npz(path, name, (), 0) for name in ("unit", "probes"))
-    return _Cut(Frame(similarity.order, frame, float(unit)), Cells.of(centre), group, int(probes))
+    path = work.path(_CELLS)
+    frame, unit, centre = (read_npz(path, name, (), ndim) for name, ndim in (("frame", 1), ("unit", 0), ("centre", 2)))
+    return Frame(similarity.order, frame, float(unit)), Cells.of(centre)
+
+
+def _load_plan(work: WorkDir, similarity: Similarity) -> _Cut:
+    group, probes = (read_npz(work.path("plan"), name, (), ndim) for name, ndim in (("group", 1), ("probes", 0)))
+    return _Cut(*_load_cells(work, similarity), group, int(probes))
 
 
 # --- the stages, on the workers ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 
-__all__ = ["Cells", "find_cells"]
+__all__ = ["Cells", "cell_sample", "cells_of", "find_cells"]
 
 ROWS_A_CELL = 40  # rows a cell that k-means looks at
 _ROUNDS = 5
@@ -67,8 +67,16 @@ def find_cells(rows: Rows, count: int, rng: np.random.Generator, *, n_jobs: int 
     Two levels, because that costs the root of what one level does: √count coarse clusters, each of which gets cells in
     proportion to its size (the cost of a search grows with the squares of the cells' sizes), and one round over all.
     """
-    n = len(rows)
-    z = rows.z[np.sort(rng.choice(n, size=min(n, ROWS_A_CELL * count), replace=False))]
+    return cells_of(rows.z[cell_sample(len(rows), count, rng)], count, rng, n_jobs=n_jobs, report=report)
+
+
+def cell_sample(n: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The rows that k-means looks at, ascending."""
+    return np.sort(rng.choice(n, size=min(n, ROWS_A_CELL * count), replace=False))
+
+
+def cells_of(z: np.ndarray, count: int, rng: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Cells:
+    """:func:`find_cells` from the sample that it takes."""
     top = max(1, int(np.sqrt(count)))
     with report.stage("cells", total=top + 2) as advance:
         coarse = _lloyd(z, _some(z, top, rng), _ROUNDS, n_jobs)
