@@ -36,6 +36,7 @@ def fit(
     client: Any = None,
     n_workers: int | None = None,
     checkpoint: Any = None,
+    out: Any = None,
     **params: Any,
 ) -> Any:
     """The tree of the rows of ``X`` by the named method.
@@ -67,6 +68,9 @@ def fit(
     checkpoint : path, optional
         For ``engine="dask"``: a folder that all workers see, for what is finished. The same call on the same data goes
         on from there. Needed where workers on several machines share no temporary folder.
+    out : path, optional
+        For ``engine="dask"``: a new folder that all workers see, for a tree that need not fit in memory; a
+        :class:`ramify.distributed.TreeFolder` comes back.
     **params
         Parameters of the method's estimator, such as ``metric``, ``linkage``, ``random_state``, ``n_jobs``.
         ``random_state`` and ``n_jobs`` are accepted by every method, also by those that have no use for them.
@@ -95,6 +99,7 @@ def fit(
         client=client,
         n_workers=n_workers,
         checkpoint=checkpoint,
+        out=out,
         **params,
     )[0]
 
@@ -112,6 +117,7 @@ def fit_model(
     client: Any = None,
     n_workers: int | None = None,
     checkpoint: Any = None,
+    out: Any = None,
     **params: Any,
 ) -> tuple[Any, Any]:
     """What :func:`fit` gives, and the estimator it came from; None where the tree is no longer its own."""
@@ -132,10 +138,11 @@ def fit_model(
     if check_choice("engine", engine, ["local", "dask"]) == "dask":
         if objective is not None or refine is not False or budget_seconds is not None:
             raise InvalidInput("engine='dask' takes no objective, refine or budget_seconds.")
-        options = {"client": client, "n_workers": n_workers, "checkpoint": checkpoint, "sample_weight": sample_weight}
+        options = {"client": client, "n_workers": n_workers, "checkpoint": checkpoint}
+        options |= {"sample_weight": sample_weight, "out": out}
         return _fit_dask(X, method, options, progress, params), None
-    if client is not None or n_workers is not None or checkpoint is not None:
-        raise InvalidInput("client, n_workers and checkpoint belong to engine='dask'.")
+    if client is not None or n_workers is not None or checkpoint is not None or out is not None:
+        raise InvalidInput("client, n_workers, checkpoint and out belong to engine='dask'.")
     with reporting(progress) as report:
         budget = _MOST_SECONDS if budget_seconds is None else budget_seconds
         if objective is not None:
@@ -157,7 +164,7 @@ def fit_model(
 
 def _fit_dask(
     X: Any, method: str, options: dict[str, Any], progress: ProgressLike | Progress, params: dict[str, Any]
-) -> Tree:
+) -> Any:
     from ramify.distributed.cluster import require_dask
 
     require_dask()

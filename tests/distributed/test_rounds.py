@@ -1,7 +1,5 @@
 """The rounds on parts give the trees of the local engine, digit for digit."""
 
-import os
-import tempfile
 import warnings
 from functools import cache
 from itertools import pairwise
@@ -21,54 +19,6 @@ from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.rounds import rounds_tree
 from ramify.distributed.workdir import WorkDir
-
-
-class Done:
-    """A future whose task has run."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def result(self):
-        return self.value
-
-
-def values(args):
-    if isinstance(args, Done):
-        return args.value
-    return type(args)(map(values, args)) if type(args) in (list, tuple) else args
-
-
-class Here:
-    """A client that runs every task at once, here: hundreds of runs in seconds."""
-
-    def submit(self, task, *args, pure=True, **kwargs):
-        return Done(task(*values(args), **kwargs))
-
-    def gather(self, futures):
-        return values(futures)
-
-    def nthreads(self):
-        return {"here": 4}
-
-    def scheduler_info(self, n_workers):
-        return {"workers": {}}
-
-
-@pytest.fixture
-def here(monkeypatch):
-    """Steps leave thousands of small files: in memory, where the system has a place for that."""
-    import dask
-
-    if os.access("/dev/shm", os.W_OK):
-        monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
-
-    def run(client, tasks, *, stage, report=None):
-        return list(dask.compute(*tasks, scheduler="sync"))
-
-    monkeypatch.setattr("ramify.distributed.workdir.run", run)
-    return Here()
-
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
 
@@ -255,7 +205,7 @@ def choices(nearest, similarity):
 
 @pytest.mark.parametrize("pairs", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_components_across_parts(pairs, seed):
+def test_components_across_parts(pairs, seed, here):
     """Any pointers, also long cycles, which nearest neighbours only have by rounding."""
     rng = np.random.default_rng(seed)
     n, offsets = 60, np.array([0, 10, 10, 45, 60])
@@ -264,7 +214,7 @@ def test_components_across_parts(pairs, seed):
     rule = steps.Rule(2.0, pairs, 0.0)
     one = steps.unite(chosen, rule=rule)
     parts = [tuple(column[a:b] for column in chosen) for a, b in pairwise(offsets)]
-    merged = unite_parts(Shuffle(Here(), 4), [Done(part) for part in parts], rule, offsets)
+    merged = unite_parts(Shuffle(here, 4), [here.submit(tuple, part) for part in parts], rule, offsets)
     for what in ("left", "right", "similarity"):
         np.testing.assert_array_equal(getattr(merged, what), getattr(one, what))
 

@@ -14,10 +14,11 @@ from typing import Any
 _PUBLIC = {
     "ShardedGraph": "ramify.distributed.graph_parts",
     "ShardedVectors": "ramify.distributed.sources",
+    "TreeFolder": "ramify.distributed.tree_folder",
     "open_vectors": "ramify.distributed.sources",
 }
 
-__all__ = ["ShardedGraph", "ShardedVectors", "open_vectors"]
+__all__ = ["ShardedGraph", "ShardedVectors", "TreeFolder", "open_vectors"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,7 @@ from ramify.distributed.graph_parts import ShardedGraph
 from ramify.distributed.methods import DISTRIBUTED
 from ramify.distributed.neighbors import sharded_neighbors
 from ramify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
+from ramify.distributed.tree_folder import TreeFolder, check_new
 from ramify.distributed.workdir import WorkDir, work_dir
 from ramify.errors import InvalidInput
 from ramify.graph.edges import default_neighbors
@@ -48,11 +49,12 @@ def fit_dask(
     n_workers: int | None = None,
     checkpoint: Any = None,
     sample_weight: Any = None,
+    out: Any = None,
     column: Any = None,
     make: Any,
     params: dict[str, Any],
     report: Progress,
-) -> Tree:
+) -> Tree | TreeFolder:
     """The tree of vectors in parts; :func:`ramify.fit` has the parameters.
 
     ``make(method)`` is the estimator of a method with these parameters, which holds and checks them.
@@ -66,15 +68,19 @@ def fit_dask(
     if sample_weight is not None and not DISTRIBUTED[chosen].weights:
         counting = ", ".join(name for name, form in DISTRIBUTED.items() if form.weights)
         raise InvalidInput(f"with engine='dask', sample_weight counts in {counting}; method {chosen!r} takes none.")
+    if out is not None:
+        out = check_new(out)
     model: TreeEstimator = make(entry)
     model.check_params()
     began = time.perf_counter()
     with connected(client, n_workers=n_workers) as own, explained(own, f"method {chosen!r}"):
-        tree, size = _fit(X, entry, model, own, checkpoint, sample_weight, column, params, report)
+        tree, size = _fit(X, entry, model, own, checkpoint, sample_weight, out, column, params, report)
     tell(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
     tree.info["engine"] = "dask"
     if method == "auto":
         tree.info["auto"] = f"{_AUTO}: of the methods that work in parts, the one for large data"
+    if isinstance(tree, TreeFolder):
+        tree.tell()
     return tree
 
 
@@ -95,10 +101,11 @@ def _fit(
     client: Any,
     checkpoint: Any,
     sample_weight: Any,
+    out: Any,
     column: Any,
     params: dict[str, Any],
     report: Progress,
-) -> tuple[Tree, _Size]:
+) -> tuple[Tree | TreeFolder, _Size]:
     form = DISTRIBUTED[entry.name]
     if isinstance(X, NeighborGraph):
         X = ShardedGraph.from_graph(X, max(1, len(client.nthreads())))
@@ -107,7 +114,11 @@ def _fit(
             raise InvalidInput(f"with engine='dask', method {entry.name!r} takes vectors, got a graph; use scc.")
         with work_dir(None, "") as work:
             _check_seen(work, client)
-            options: dict[str, Any] = {"work": work, "sample_weight": check_sample_weight(sample_weight, X.n)}
+            options: dict[str, Any] = {
+                "work": work,
+                "sample_weight": check_sample_weight(sample_weight, X.n),
+                "out": out,
+            }
             return form.run(X, model, client, report, **options), _Size(str(X.metric), X.n, 0, "graph")
     wants_graph = "graph" in form.takes
     if wants_graph and model.n_neighbors is None and entry.name != "graph":
@@ -124,7 +135,8 @@ def _fit(
         own = f"{entry.name}-{_hash([_told(model), *counted])}"
         name = work.path(own + ".tree")
         if os.path.exists(name):
-            return Tree.load(name), size
+            tree = Tree.load(name)
+            return tree if out is None else TreeFolder.write(tree, out), size
         taken: list[Any] = [vectors] if "vectors" in form.takes else []
         if wants_graph:
             about = {"client": client, "work": work, "recall": _RECALL, "random_state": seed, "report": report}
@@ -132,11 +144,14 @@ def _fit(
         options = {"work": work.below(own)} if form.works else {}
         if form.weights:
             options["sample_weight"] = weight
-        tree = form.run(*taken, model, client, report, **options)
+        if form.folders:
+            options["out"] = out
+        made = form.run(*taken, model, client, report, **options)
         if checkpoint is not None:
-            tree.save(name)
+            if isinstance(made, Tree):
+                made.save(name)
             work.clear(own)
-    return tree, size
+    return made if out is None or isinstance(made, TreeFolder) else TreeFolder.write(made, out), size
 
 
 def _key(vectors: ShardedVectors, *what: Any) -> str:

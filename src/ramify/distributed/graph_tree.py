@@ -153,6 +153,7 @@ class _Run:
         """
         weighed = ShardedGraph(self.offsets, self.shuffle.map(_edges, self.home), symmetric=True)
         start = rounds_tree(weighed, ReciprocalNN(n_jobs=self.estimator.n_jobs), self.client, work=self.work)
+        assert isinstance(start, Tree)
         group = _runs(start, self.n_groups)
         for _ in range(_VOTES):
             self.group = self.client.submit(_same, group, pure=False)

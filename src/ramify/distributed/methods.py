@@ -26,6 +26,8 @@ class Distributed:
         Whether it also takes ``work``, a folder in which it leaves what its steps hand on.
     weights : bool
         Whether it also takes ``sample_weight``.
+    folders : bool
+        Whether it also takes ``out``, a folder for a tree that need not fit in memory.
     """
 
     takes: tuple[str, ...]
@@ -33,6 +35,7 @@ class Distributed:
     name: str
     works: bool = False
     weights: bool = False
+    folders: bool = False
 
     @property
     def run(self) -> Callable[..., Tree]:
@@ -40,7 +43,7 @@ class Distributed:
         return function
 
 
-_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True, weights=True)
+_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True, weights=True, folders=True)
 _DIVIDE = Distributed(("vectors",), "divide", "divide_tree")
 
 DISTRIBUTED: dict[str, Distributed] = {

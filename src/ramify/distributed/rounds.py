@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,16 @@ from ramify.agglomerate.estimator import RoundsEstimator
 from ramify.agglomerate.links import Links, Scale, Spread, link_scale
 from ramify.agglomerate.rounds import RoundMerges, contraction, round_tree, run_rounds
 from ramify.distributed import _clusters as steps
+from ramify.distributed._below import Below, write_rounds
 from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.cluster import task_room
 from ramify.distributed.graph_parts import Part, ShardedGraph, part_of
+from ramify.distributed.tree_folder import TreeFolder
 from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, work_dir, write_arrays
 from ramify.errors import InvalidInput
 from ramify.heights import HeightRule
+from ramify.io.atomic import PathLike
 from ramify.neighbors.graph import NeighborGraph
 from ramify.parallel import resolve_jobs
 from ramify.progress import Progress
@@ -34,7 +38,7 @@ from ramify.tree import Tree
 __all__ = ["rounds_tree"]
 
 _EDGE = 12  # bytes of an edge between clusters: where it ends, and its value
-_SORTED = 50  # bytes of an edge while a part's graph is put together
+_SORTED = 100  # bytes of an edge while a part's graph is put together
 _CHOICE = 80  # bytes of a cluster and its nearest while they are united
 
 
@@ -48,6 +52,10 @@ class _PartsScale(Scale):
         some = self.sample()
         return np.quantile(some, q) if len(some) else np.zeros(len(q))
 
+    def plain(self) -> Scale:
+        """What a task may have: no function."""
+        return Scale(self.kind, self.ceiling, self.to_height, self.top, self.floor, self.nearest)
+
 
 def rounds_tree(
     graph: ShardedGraph,
@@ -57,8 +65,9 @@ def rounds_tree(
     *,
     work: WorkDir | None = None,
     sample_weight: np.ndarray | None = None,
+    out: PathLike | None = None,
     finish_bytes: float | None = None,
-) -> Tree:
+) -> Tree | TreeFolder:
     """The tree of a round-based estimator over a graph in parts.
 
     Parameters
@@ -72,6 +81,8 @@ def rounds_tree(
         A folder for this graph and these parameters. By default a temporary one.
     sample_weight : array of shape (n,), optional
         How many points each one stands for; average linkage counts them.
+    out : path, optional
+        A folder that all workers see: they write the tree there, and a :class:`TreeFolder` comes back.
     finish_bytes : float, optional
         One worker goes on alone with a contracted graph of at most this many bytes, 12 an edge (20 with complete
         linkage). By default a fifth of a task's room: with copies and the native lists it takes up to five times as
@@ -86,11 +97,18 @@ def rounds_tree(
         run = _Run(graph, estimator, client, folder, sample_weight, float(finish_bytes))
         thresholds = list(estimator._thresholds(run.scale))
         with report.stage(estimator._method, total=max(graph.n - 1, 1)) as advance:
-            merges, used = run.merge(thresholds, advance)
-    tree = round_tree(merges, run.scale, used if estimator._heights_are_thresholds else None)
-    tree.info.update(
-        method=estimator._method, linkage=estimator.linkage, n_rounds=merges.n_rounds, n_parts=merges.n_parts
-    )
+            done, rest, used = run.merge(thresholds, advance)
+        heights = used if estimator._heights_are_thresholds else None
+        tree: Tree | TreeFolder
+        if out is not None and done:
+            about = Below(run.work, run.names, done, heights, run.scale.plain())
+            tree = write_rounds(about, rest, run._stage, task_room(client), {}, Path(out))
+        else:
+            merges = _joined([steps.read_merges(run.work, i) for i in done], rest, len(used))
+            tree = round_tree(merges, run.scale, heights)
+            tree = tree if out is None else TreeFolder.write(tree, out)
+    n_parts = len(rest.left) + 1 - int(np.count_nonzero(rest.round + len(done) <= len(used)))
+    tree.info.update(method=estimator._method, linkage=estimator.linkage, n_rounds=len(used), n_parts=n_parts)
     tree.info.update(run.scale.info)
     tree.info["distributed"] = run.told
     return tree
@@ -131,6 +149,7 @@ class _Run:
             "bytes_shuffled": [],
             "finish_edges": self.spread.count,
         }
+        self.names = "names-start"
         self._names, self._lists = "names-start", dict[int, set[int]]()  # files of the step before
 
     def _stage(self, names: Sequence[str], tasks: Any) -> list[Receipt]:
@@ -176,15 +195,15 @@ class _Run:
 
     # --- the rounds ---------------------------------------------------------------------------------------------------
 
-    def merge(self, thresholds: list[float], advance: Any) -> tuple[RoundMerges, np.ndarray]:
-        """All merges, and the threshold of each round that merged something."""
+    def merge(self, thresholds: list[float], advance: Any) -> tuple[list[int], RoundMerges, np.ndarray]:
+        """The steps that merged something on parts, the merges of one worker after these, and all thresholds used."""
         edge = _EDGE + (8 if self.estimator.linkage == "complete" else 0)
         n, n_edges = self.graph.n, self.spread.count
         if n_edges * edge <= self.finish_bytes or n == 1:
             about = (self.work, self.n_parts, self.links, self.mass, self.estimator, thresholds, self.rule)
             merges, used_here = self.client.submit(_whole, *about, pure=False).result()
             advance(n - 1)
-            return merges, used_here
+            return [], merges, used_here
         names, merged = "names-start", None
         begin = (steps.begin_names, n, self.mass, self.rule["epsilon"] > 0)
         self._stage([names], lambda name, i: begin)
@@ -215,8 +234,8 @@ class _Run:
         rule_of = (self.rule, self.estimator._pairs, self.scale.floor, self.estimator.n_jobs)
         rest, more = self.client.submit(_finish, parts, step, names, left, *rule_of, pure=False).result()
         advance(len(rest.left))
-        used += more
-        return _joined([steps.read_merges(self.work, i) for i in done], rest, len(used)), np.array(used)
+        self.names = names
+        return done, rest, np.array([*used, *more])
 
     def _unite(self, step: int, names: str, rule: steps.Rule, count: int) -> Receipt:
         """The merges of a step: on one worker or, where the choices are too many for one, in parts."""
