@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 import typer.main
@@ -179,11 +180,12 @@ def test_pictures_are_small() -> None:
 
 def test_the_example_of_dask_runs(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    (code,) = blocks(ROOT / "docs" / "scale.md", "python")
-    (tmp_path / "example.py").write_text(code)
+    code, folder = blocks(ROOT / "docs" / "scale.md", "python")
+    # The second goes on where the first one ends, in the main process.
+    (tmp_path / "example.py").write_text(code + indent(folder, "    "))
     done = subprocess.run(
         [sys.executable, "-W", "error", "example.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    n, recall = done.stdout.split()
-    assert n == "2000" and float(recall) > 0.9
+    (n, recall), (groups, leaves), *_ = map(str.split, done.stdout.splitlines())
+    assert n == leaves == "2000" and float(recall) > 0.9 and int(groups) <= 200

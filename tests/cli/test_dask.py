@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import ramify as package
+
 pytest.importorskip("distributed")
 
 
@@ -32,6 +34,37 @@ def test_bad_shards_leave_nothing_behind(ramify, folder, tmp_path, scheduler):
     assert done.code != 0
     assert "2.npy, rows 0:10: row 7 (row 407 of all) has NaN" in " ".join(done.err.split())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shards"]
+
+
+def test_a_tree_in_a_folder(ramify, folder, tmp_path, scheduler):
+    import pyarrow.parquet as pq
+
+    given = ["--engine", "dask", "--scheduler", scheduler, "-m", "scc"]
+    out = tmp_path / "tree"
+    told = ramify("fit", folder, *given, "--out", out)
+    assert told.code == 0, told.err
+    assert "below its top" in told.out and "group " in told.out
+    assert ramify("fit", folder, *given, "--out", tmp_path / "whole.tree", "-q").code == 0
+    tree = package.Tree.load(tmp_path / "whole.tree")
+    height = float(np.median(tree.height[400:]))
+    cut = ["--height", height]
+    for file, read in (
+        ("l.npy", np.load),
+        ("l.txt", lambda f: np.loadtxt(f, dtype=int)),
+        ("l.parquet", lambda f: pq.read_table(f)["label"].to_numpy()),
+    ):
+        assert ramify("cut", out, *cut, "--out", tmp_path / file).code == 0
+        np.testing.assert_array_equal(read(tmp_path / file), tree.cut(height=height))
+    printed = ramify("cut", out, *cut).out.split()
+    assert list(map(int, printed)) == tree.cut(height=height).tolist()
+    assert "400" in ramify("info", out).out
+    assert ramify("info", out, "--json").json["n_leaves"] == 400
+    for node in ([], ["--node", 0]):
+        assert ramify("export", out, *node, "--html", tmp_path / "page.html").code == 0
+    wrong = ramify("cut", out, "--min-size", 3)
+    assert wrong.code != 0 and "is cut by --n-clusters or --height alone" in " ".join(wrong.err.split())
+    wrong = ramify("fit", folder, *given, "--out", tmp_path / "other", "-k", 3)
+    assert wrong.code != 0 and "is cut afterwards" in " ".join(wrong.err.replace("│", "").split())
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ramify.tree import Tree
 
 TreeFile = Annotated[
-    Path, typer.Argument(metavar="TREE", help="A tree: ramify's own file, Newick, SciPy linkage (.npy) or JSON.")
+    Path,
+    typer.Argument(metavar="TREE", help="A tree: ramify's own file, Newick, SciPy linkage (.npy), JSON, or a folder."),
 ]
 VectorFile = Annotated[
     Path, typer.Argument(metavar="X", help="Vectors: .npy .npz .parquet .arrow .csv .tsv .fvecs .bvecs .h5ad")

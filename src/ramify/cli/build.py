@@ -37,7 +37,9 @@ def fit(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Where the tree goes: .tree .nwk .npy .json (.dag for llama); default: X.tree here"
+            "--out",
+            "-o",
+            help="Where the tree goes: .tree .nwk .npy .json (.dag for llama; or a folder, with dask); default: X.tree",
         ),
     ] = None,
     items: Items = None,
@@ -111,13 +113,16 @@ def fit(
         raise typer.BadParameter(
             f"method {method} gives overlapping clusters, which --n-clusters and --height cannot cut."
         )
+    folder = parts and out is not None and not out.suffix
+    if folder and not n_clusters is height is items is None:
+        raise typer.BadParameter("a tree in a folder is cut afterwards: ramify cut FOLDER --out labels.parquet.")
     out = out or Path(x.with_suffix(".dag" if overlaps else ".tree").name)
-    if not overlaps:
+    if not overlaps and not folder:
         check_tree_name(out)
-    elif out.suffix.lower() != ".dag":
+    elif overlaps and out.suffix.lower() != ".dag":
         raise typer.BadParameter(f"overlapping clusters are no tree: give --out a name that ends in .dag, got {out}.")
     targets = [target for target in (out, labels_out, embed_out) if target is not None]
-    for target in targets:
+    for target in targets if not folder else []:
         check_writable(target, None if parts else x, items)
     if len({target.resolve() for target in targets}) < len(targets):
         raise typer.BadParameter("--out, --labels-out and --embed-out must not name the same file.")
@@ -145,7 +150,12 @@ def fit(
     options |= {"engine": engine, "client": scheduler, "n_workers": workers, "checkpoint": checkpoint}
     if parts:
         params["column"] = columns(column)
+    if folder:
+        options["out"] = out
     tree, model = fit_model(vectors, method, **options, **params)
+    if folder:
+        _tell_folder(tree, x, method, perf_counter() - read, branches, as_json, quiet)
+        return
     if shape is None:
         shape = tree.n_leaves, tree.info["d"]
         names = read_named_items(items, items_column, shape[0], f"vectors in {x}")
@@ -185,6 +195,17 @@ def fit(
         if labels is not None:
             where = f"labels: {labels_out}, " if labels_out is not None else "cut: "
             print(f"{where}{count(int(labels.max()) + 1, 'cluster')}")
+
+
+def _tell_folder(tree: Any, x: Path, method: str, took: float, branches: int, as_json: bool, quiet: bool) -> None:
+    if as_json:
+        figures = {"file": str(tree.folder), "n_leaves": tree.n_leaves, "n_groups": tree.top.n_leaves}
+        print_json({"vectors": {"file": str(x)}, "tree": figures, "info": tree.info, "seconds": {"fit": took}})
+    elif not quiet:
+        print(f"{_how(tree.info, method)} in {seconds(took)}: {count(tree.n_leaves, 'leaf', 'leaves')}\n")
+        top, groups = tree.view()
+        print_outline(top, groups, branches)
+        print(f"\ntree: {tree.folder}, {count(tree.top.n_leaves, 'group')} below its top")
 
 
 def _name(path: Path | None) -> str | None:

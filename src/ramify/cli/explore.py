@@ -9,9 +9,14 @@ import typer
 
 from ramify.cli._common import Items, ItemsColumn, columns
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A .taxonomy, a tree (.tree .nwk .npy .json) or a .dag")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A .taxonomy, a tree (.tree .nwk .npy .json, or a folder) or a .dag")
+]
 Labels = Annotated[Path | None, typer.Option("--labels", help="Classes of the items, shown as histograms.")]
 Vectors = Annotated[Path | None, typer.Option("--vectors", help="The vectors, for 'more like this'.")]
+Node = Annotated[
+    int | None, typer.Option("--node", help="Of a tree in a folder: what is below this group, or node, of its top.")
+]
 Title = Annotated[str | None, typer.Option("--title", help="What the page is called; default: the file's name.")]
 
 
@@ -32,6 +37,7 @@ def explore(
         typer.Option("--images", help="Paths of the items' pictures, one a line; or .npy (n, height, width)."),
     ] = None,
     compare: Annotated[Path | None, typer.Option("--compare", help="Another tree of the same items.")] = None,
+    node: Node = None,
     title: Title = None,
     save: Annotated[
         Path | None,
@@ -58,7 +64,9 @@ def explore(
         if save.suffix != ".taxonomy":
             raise typer.BadParameter(f"--save takes a name that ends in .taxonomy, got {save}.")
         check_writable(save, file, items)
-    document = _document(file, items, items_column, vectors, labels, points, points_column, images, compare, title)
+    document = _document(
+        file, items, items_column, vectors, labels, points, points_column, images, compare, title, node
+    )
     if save is not None:
         document.save_in(save)
     explorer = Explorer(document, host=host, port=port)
@@ -76,6 +84,7 @@ def export(
     items: Items = None,
     items_column: ItemsColumn = None,
     labels: Labels = None,
+    node: Node = None,
     title: Title = None,
 ) -> None:
     """Write a taxonomy or a tree as one HTML file: its readable top, with search, to mail to a colleague.
@@ -86,7 +95,7 @@ def export(
     from ramify.io import check_writable
 
     check_writable(html)
-    write_page(_document(file, items, items_column, None, labels, None, None, None, None, title), html)
+    write_page(_document(file, items, items_column, None, labels, None, None, None, None, title, node), html)
     print(f"{html}: {html.stat().st_size / 1e6:.1f} MB")
 
 
@@ -101,6 +110,7 @@ def _document(
     images: Path | None,
     compare: Path | None,
     title: str | None,
+    node: int | None,
 ) -> Any:
     from ramify.explore import open_document
     from ramify.io import read_items, read_labels, read_vectors
@@ -114,6 +124,7 @@ def _document(
         images=None if images is None else _images(images),
         compare=compare,
         title=title,
+        node=node,
     )
 
 

@@ -43,6 +43,9 @@ def info(
     """
     from ramify.io import read_hierarchy
 
+    if tree_file.is_dir():
+        _folder_info(tree_file, branches, as_json)
+        return
     tree = read_hierarchy(tree_file)
     names = _names(tree, tree_file, items, items_column)
     if as_json:
@@ -54,6 +57,21 @@ def info(
     if branches > 0:
         print()
         print_outline(tree, names, branches)
+
+
+def _folder_info(folder: Path, branches: int, as_json: bool) -> None:
+    from ramify.distributed import TreeFolder
+
+    tree = TreeFolder(folder)
+    figures = {"n_leaves": tree.n_leaves, "n_groups": tree.top.n_leaves}
+    if as_json:
+        print_json({"file": str(folder), **figures, "info": tree.info})
+        return
+    print(printable("\n".join(f"{name:12} {value}" for name, value in {**figures, **tree.info}.items())))
+    if branches > 0:
+        print()
+        top, groups = tree.view()
+        print_outline(top, groups, branches)
 
 
 def cut(
@@ -95,6 +113,11 @@ def cut(
 
     if out is not None:
         check_writable(out, tree_file, x, items)
+    if tree_file.is_dir():
+        if not x is dp_means is min_size is max_size is items is None or by != "height":
+            raise InvalidInput("A tree in a folder is cut by --n-clusters or --height alone, without --items.")
+        _cut_folder(tree_file, n_clusters, height, out, as_json)
+        return
     tree, names = _read(tree_file, items, items_column)
     if (dp_means is None) != (x is None):
         raise InvalidInput("The DP-means cut takes a price and the vectors: ramify cut TREE X --dp-means PRICE.")
@@ -119,6 +142,22 @@ def cut(
         )
     else:
         sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
+
+
+def _cut_folder(folder: Path, n_clusters: int | None, height: float | None, out: Path | None, as_json: bool) -> None:
+    """Labels part by part, never all in memory."""
+    from ramify.distributed import TreeFolder
+
+    tree = TreeFolder(folder)
+    if out is None:
+        for labels in tree.cut(n_clusters, height=height):
+            sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
+        return
+    sizes = tree.write_labels(out, n_clusters, height=height)
+    if as_json:
+        print_json({"n_clusters": len(sizes), "sizes": sizes, "file": str(out)})
+    else:
+        print(f"{out}: {count(len(sizes), 'cluster')} of {sizes.min()} to {sizes.max()} leaves")
 
 
 def levels(

@@ -17,7 +17,7 @@ from ramify.agglomerate.links import Scale
 from ramify.agglomerate.rounds import RoundMerges
 from ramify.distributed._clusters import read_merges
 from ramify.distributed.tree_folder import Groups, TreeFolder, group_rows, new_folder, write_below, write_folder
-from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, write_arrays
+from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
 from ramify.tree import Tree
 
 __all__ = ["Below", "write_rounds"]
@@ -113,9 +113,9 @@ def _make(path: str, about: Below, turned: list[str], i: int, cuts: np.ndarray, 
     root[group[own] - first] = own
     pieces, rounds = [], []
     for number, name in enumerate(turned):
-        merges = read_arrays(about.work.path(name))
-        some = slice(*merges["cut"][i : i + 2])
-        pieces.append((merges["left"][some], merges["right"][some], merges["similarity"][some]))
+        merges = Slices(about.work.path(name))
+        some = merges.read("cut", i, i + 2)
+        pieces.append(tuple(merges.read(column, *some) for column in ("left", "right", "similarity")))
         rounds.append(np.full(len(pieces[-1][0]), number + 1, dtype=np.int32))
     left, right, similarity = (np.concatenate(column) for column in zip(*pieces, strict=True))
     # One more round joins the groups, and goes again.

@@ -21,7 +21,7 @@ import numpy as np
 from ramify import _core
 from ramify.distributed._shuffle import Piece
 from ramify.distributed.graph_parts import part_of
-from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, write_arrays
+from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
 
 __all__ = [
     "Merged",
@@ -236,12 +236,13 @@ def _received(part: PartInfo, step: int, before: int) -> tuple[list[Any], tuple[
     for i in range(len(part.offsets) - 1):
         if i == part.j:
             continue
-        sent = read_arrays(part.file("sent", step, i))
-        lists.append(_list_arrays(sent))
-        some = slice(*sent["cut"][part.j : part.j + 2])
-        owner = sent["member"][some]
+        sent = Slices(part.file("sent", step, i))
+        some = sent.read("cut", part.j, part.j + 2)
+        edges = sent.read("edge_cut", part.j, part.j + 2)
+        lists.append(tuple(sent.read(name, *edges) for name in ("key", "value", "pairs")))
+        owner, count = sent.read("member", *some), sent.read("count", *some)
         source = np.full(len(owner), before + len(lists), dtype=np.int32)
-        rows.append((source, owner, sent["start"][some], sent["count"][some]))
+        rows.append((source, owner, np.cumsum(count) - count, count))
     if not rows:
         empty = np.zeros(0, dtype=np.int32)
         return [], (empty, empty, empty, empty)
@@ -272,10 +273,10 @@ def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
     clusters = _Clusters(part, step)
     spans = clusters.spans(member)
     key, value, pairs = clusters.edges().copy(*spans)
-    count = spans[3]
-    arrays = {"member": member, "start": np.cumsum(count) - count, "count": count}
     cut = np.searchsorted(to[order], np.arange(len(part.offsets)))
-    return {"bytes": write_arrays(path, **arrays, cut=cut, key=key, value=value, pairs=pairs)}
+    edge_cut = np.concatenate([[0], np.cumsum(spans[3])])[cut]
+    arrays = {"member": member, "count": spans[3], "cut": cut, "edge_cut": edge_cut}
+    return {"bytes": write_arrays(path, **arrays, key=key, value=value, pairs=pairs)}
 
 
 def remaining(part: PartInfo, step: int, label: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -26,7 +26,7 @@ from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.cluster import task_room
 from ramify.distributed.graph_parts import Part, ShardedGraph, part_of
 from ramify.distributed.tree_folder import TreeFolder
-from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, work_dir, write_arrays
+from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, work_dir, write_arrays
 from ramify.errors import InvalidInput
 from ramify.heights import HeightRule
 from ramify.io.atomic import PathLike
@@ -304,9 +304,9 @@ def _both(
     """The graph of a part; of two directions the larger value stays, or the smaller distance."""
     pieces = []
     for name in turned:
-        edges = read_arrays(work.path(name))
-        some = slice(*edges["cut"][j : j + 2])
-        pieces.append((edges["row"][some], edges["column"][some], edges["value"][some]))
+        edges = Slices(work.path(name))
+        some = edges.read("cut", j, j + 2)
+        pieces.append(tuple(edges.read(column, *some) for column in ("row", "column", "value")))
     low, high = int(offsets[j]), int(offsets[j + 1])
     rows, columns, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
     key = (rows - low).astype(np.int64) << 32 | columns

@@ -17,12 +17,13 @@ nothing else is read for it.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import secrets
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -158,6 +159,38 @@ class TreeFolder:
     def tree(self) -> Tree:
         """All of it, in memory."""
         return self.subtree(self.top.root).with_info(**self.info)
+
+    def view(self, v: int | None = None, items: Sequence[Any] | None = None) -> tuple[Tree, list[str]]:
+        """A tree to look at, and a name for each of its leaves: the top, or what is below one of its nodes.
+
+        ``items`` has a name for every leaf of the whole tree; a group goes by that of its smallest leaf.
+        """
+        if items is not None and len(items) != self.n_leaves:
+            raise InvalidInput(f"items must have one entry a leaf ({self.n_leaves}), got {len(items)}.")
+        if v is None:
+            leaf, size = self._groups.leaf.tolist(), self._groups.size.tolist()
+            first = [f"leaf {i}" if items is None else str(items[i]) for i in leaf]
+            return self.top, [
+                f"group {g}: {n} leaves, {name}" for g, (n, name) in enumerate(zip(size, first, strict=True))
+            ]
+        tree, members = self._below(v)
+        return tree, [str(i) if items is None else str(items[i]) for i in members.tolist()]
+
+    def write_labels(self, path: PathLike, n_clusters: int | None = None, *, height: float | None = None) -> np.ndarray:
+        """The labels of :meth:`cut` in a ``.parquet``, ``.npy`` or ``.txt`` file, part by part; gives cluster sizes."""
+        kind = Path(path).suffix.lower()
+        if kind not in (".npy", ".parquet", ".txt"):
+            raise FileError(f"cannot write labels to {path} part by part: known endings are .npy, .parquet and .txt.")
+        sizes = np.zeros(0, dtype=np.int64)
+        parts = self.cut(n_clusters, height=height)
+        first = next(parts)  # a cut that is wrong leaves no file
+        with atomic_path(path) as draft, _label_writer(draft, kind, self.n_leaves) as write:
+            for labels in itertools.chain([first], parts):
+                write(labels)
+                more = np.bincount(labels, minlength=len(sizes))
+                more[: len(sizes)] += sizes
+                sizes = more
+        return sizes
 
     def _below(self, v: int) -> tuple[Tree, np.ndarray]:
         top = self.top
@@ -317,6 +350,24 @@ def _cut_rows(rows: Rows, nodes: np.ndarray, whole: np.ndarray, height: float) -
     np.minimum.at(lowest, up[is_leaf], rows.leaf[is_leaf])
     roots = np.cumsum(nodes) - 1
     return np.where(np.repeat(rows.height[roots] > height, nodes), lowest[up], whole)
+
+
+@contextmanager
+def _label_writer(path: Path, kind: str, n: int) -> Iterator[Any]:
+    """A function that adds labels to a file."""
+    if kind == ".parquet":
+        import pyarrow as pa
+
+        with _parquet().ParquetWriter(path, pa.schema([("label", pa.int64())])) as writer:
+            yield lambda labels: writer.write_table(pa.table({"label": labels}))
+        return
+    with open(path, "wb") as file:
+        if kind == ".npy":
+            header = {"descr": "<i8", "fortran_order": False, "shape": (n,)}
+            np.lib.format.write_array_header_1_0(file, header)
+            yield lambda labels: file.write(labels.astype("<i8").tobytes())
+        else:
+            yield lambda labels: file.write("".join(f"{label}\n" for label in labels.tolist()).encode())
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from ramify.errors import FileError
 from ramify.io.atomic import atomic_write
 from ramify.progress import Progress
 
-__all__ = ["WorkDir", "read_arrays", "read_piece", "work_dir", "write_arrays", "write_pieces"]
+__all__ = ["Slices", "WorkDir", "read_arrays", "read_piece", "work_dir", "write_arrays", "write_pieces"]
 
 Receipt = dict[str, Any]
 
@@ -175,12 +175,33 @@ def write_arrays(path: str, **arrays: np.ndarray) -> int:
 def read_arrays(path: str) -> dict[str, np.ndarray]:
     """The arrays of a file, one dimension each, mapped: only what is touched is read."""
     whole = np.memmap(path, dtype=np.uint8, mode="r")
-    size = int.from_bytes(whole[:8].tobytes(), "little")
-    start = 8 + size
-    arrays: dict[str, np.ndarray] = {}
-    for name, (dtype, length, at) in json.loads(whole[8:start].tobytes()).items():
-        stop = start + at + length * np.dtype(dtype).itemsize
-        if stop > len(whole):
-            raise FileError(f"{path} is cut short: {name} ends at byte {stop} of {len(whole)}. Remove the checkpoint.")
-        arrays[name] = np.asarray(whole[start + at : stop]).view(dtype)
-    return arrays
+    return {
+        name: np.asarray(whole[at : at + length * dtype.itemsize]).view(dtype)
+        for name, (dtype, length, at) in _table(path).items()
+    }
+
+
+class Slices:
+    """The arrays of a file, read slice by slice: what is mapped from many files at once counts as a worker's memory,
+    and the system maps more than was asked for."""
+
+    def __init__(self, path: str) -> None:
+        self.path, self._table = path, _table(path)
+
+    def read(self, name: str, start: int, stop: int) -> np.ndarray:
+        dtype, length, at = self._table[name]
+        start, stop = min(start, length), min(stop, length)
+        return np.fromfile(self.path, dtype=dtype, count=stop - start, offset=at + start * dtype.itemsize)
+
+
+def _table(path: str) -> dict[str, tuple[np.dtype, int, int]]:
+    """Type, length and place of each array of a file."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        about = json.loads(file.read(size))
+        total = file.seek(0, os.SEEK_END)
+    found = {name: (np.dtype(dtype), int(length), 8 + size + int(at)) for name, (dtype, length, at) in about.items()}
+    for name, (dtype, length, at) in found.items():
+        if at + length * dtype.itemsize > total:
+            raise FileError(f"{path} is cut short: {name} ends beyond byte {total}. Remove the checkpoint.")
+    return found

@@ -41,6 +41,7 @@ def open_document(
     images: Sequence[Any] | None = None,
     compare: Tree | str | Path | None = None,
     title: str | None = None,
+    node: int | None = None,
 ) -> Document:
     """What the explorer shows: a taxonomy, a tree or a graph of clusters with or without items, or a file with one.
 
@@ -55,8 +56,12 @@ def open_document(
     compare : Tree or path, optional
         Another tree of the same items.
     title : str, optional
+    node : int, optional
+        Of a tree in a folder (:class:`ramify.distributed.TreeFolder`): what is below this node of its top, in place of
+        the top itself. Nothing else is read.
     """
     from ramify.dag import ClusterDag
+    from ramify.distributed.tree_folder import TreeFolder, is_tree_folder
     from ramify.io import read_tree
     from ramify.taxonomy import Taxonomy
     from ramify.tree import Tree
@@ -64,6 +69,11 @@ def open_document(
     if vectors is not None and not is_sparse(vectors):
         vectors = np.asarray(vectors)
     file = dag = None
+    if isinstance(what, str | Path) and is_tree_folder(what):
+        title = title or (Path(what).name if node is None else f"{Path(what).name}, node {node}")
+        what, items = TreeFolder(what).view(node, items)
+    elif node is not None:
+        raise InvalidInput("node belongs to a tree in a folder, of which it names the part to open.")
     if isinstance(what, str | Path):
         path = Path(what)
         title = title or path.stem
