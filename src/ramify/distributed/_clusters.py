@@ -28,6 +28,7 @@ __all__ = [
     "PartInfo",
     "Rule",
     "apply",
+    "apply_file",
     "begin_names",
     "choices",
     "choose",
@@ -306,9 +307,9 @@ def no_edges(count: int) -> tuple[np.ndarray, ...]:
 # --- what merges ------------------------------------------------------------------------------------------------------
 
 
-def choices(path: str) -> Piece:
-    """Name, nearest and similarity of the clusters of a part that could merge; their weakest merge, if that counts."""
-    return tuple(read_arrays(path).values())
+def choices(paths: list[str]) -> Piece:
+    """Name, nearest and similarity of the clusters of parts that could merge; their weakest merge, if that counts."""
+    return tuple(np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True))
 
 
 @dataclass(frozen=True)
@@ -380,10 +381,9 @@ def strongest(chosen: Piece, *, rule: Rule) -> tuple[np.ndarray, ...]:
 
 def unite_all(path: str, work: WorkDir, step: int, n_parts: int, n: int, names: str, rule: Rule) -> Receipt:
     """:func:`unite` with the choices of all parts, n points in all, and the names after it."""
-    files = [choices(work.path(file_name("choices", step, j))) for j in range(n_parts)]
-    chosen = tuple(np.concatenate(column) for column in zip(*files, strict=True))
+    chosen = choices([work.path(file_name("choices", step, j)) for j in range(n_parts)])
     left, right, strength = _pairs(chosen, rule, all_of_them=True)
-    del files, chosen
+    del chosen
     place, low, high = _united(left, right, strength, n, rule)
     return apply(path, work, step, names, (low, high, strength[place]))
 
@@ -412,6 +412,11 @@ def apply(path: str, work: WorkDir, step: int, names: str, merged: tuple[np.ndar
         size_of = write_arrays(work.path(f"names-{step:04d}"), **known)
     write_arrays(path, left=left, right=right, similarity=similarity)
     return {"merges": len(left), "bytes": size_of}
+
+
+def apply_file(path: str, work: WorkDir, step: int, names: str, merged: str) -> Receipt:
+    """:func:`apply` with merges that lie in a file."""
+    return apply(path, work, step, names, tuple(read_arrays(work.path(merged)).values()))
 
 
 def read_merges(work: WorkDir, step: int) -> tuple[np.ndarray, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ __all__ = ["rounds_tree"]
 _EDGE = 12  # bytes of an edge between clusters: where it ends, and its value
 _SORTED = 100  # bytes of an edge while a part's graph is put together
 _CHOICE = 80  # bytes of a cluster and its nearest while they are united
+_UNITED = 100  # the same, in parts; a task may take as much as one that finishes
 
 
 @dataclass
@@ -242,14 +244,20 @@ class _Run:
         name = f"merges-{step:04d}"
         found = self.work.receipt(name)
         if found is None and count * _CHOICE <= 4 * self.finish_bytes:
-            task = (steps.unite_all, self.work, step, self.n_parts, self.graph.n, names, rule)
+            task: tuple[Any, ...] = (steps.unite_all, self.work, step, self.n_parts, self.graph.n, names, rule)
             (found,) = self._stage([name], lambda name, i: task)
         elif found is None:
-            shuffle = Shuffle(self.client, self.n_parts)
+            # Few parts, as large as a task has room for: their pieces are as many as their square.
+            share = max(sum(self.client.nthreads().values()), count * _UNITED / max(self.finish_bytes, 1.0))
+            cuts = np.unique(np.linspace(0, self.n_parts, 1 + int(min(np.ceil(share), self.n_parts))).astype(int))
+            shuffle = Shuffle(self.client, len(cuts) - 1)
             files = [self.work.path(steps.file_name("choices", step, j)) for j in range(self.n_parts)]
-            united = unite_parts(shuffle, shuffle.map(steps.choices, files), rule, self.offsets)
-            merged = (united.left, united.right, united.similarity)
-            (found,) = self._stage([name], lambda name, i: (steps.apply, self.work, step, names, merged))
+            chosen = shuffle.map(steps.choices, [files[a:b] for a, b in pairwise(cuts)])
+            united = unite_parts(shuffle, chosen, rule, self.offsets[cuts])
+            write_arrays(self.work.path("united"), left=united.left, right=united.right, similarity=united.similarity)
+            task = (steps.apply_file, self.work, step, names, "united")
+            (found,) = self._stage([name], lambda name, i: task)
+            self.work.drop(["united"])
             found = {**found, "bytes": found["bytes"] + shuffle.bytes}
         return found
 

@@ -151,6 +151,8 @@ def _in_place(path: str) -> Iterator[Any]:
         with open(draft, "wb") as file:
             yield file
         os.replace(draft, path)
+    except OSError as error:  # one of writing does not know its file
+        raise OSError(error.errno, error.strerror, path) from None
     finally:
         Path(draft).unlink(missing_ok=True)
 
