@@ -64,7 +64,7 @@ def test_subtrees(pair):
 
 
 def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("ramify.distributed.tree_folder._ROW_GROUP", 100)
+    monkeypatch.setattr("ramify.distributed._tree_rows._ROW_GROUP", 100)
     folder = TreeFolder.write(ramify.fit(X, method="scc"), tmp_path / "tree")
     read, parquet = [], type(folder._files[0][0])
     assert folder._files[0][0].metadata.num_row_groups > 10

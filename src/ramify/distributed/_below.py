@@ -16,7 +16,8 @@ from ramify import _core
 from ramify.agglomerate.links import Scale
 from ramify.agglomerate.rounds import RoundMerges
 from ramify.distributed._clusters import read_merges
-from ramify.distributed.tree_folder import Groups, TreeFolder, group_rows, new_folder, write_below, write_folder
+from ramify.distributed._tree_rows import Groups, group_rows, new_folder, write_below, write_folder
+from ramify.distributed.tree_folder import TreeFolder
 from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
 from ramify.tree import Tree
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ramify.base import TreeEstimator, tell, told_value
+from ramify.distributed._tree_rows import check_new
 from ramify.distributed.cluster import connected, explained
 from ramify.distributed.graph_parts import ShardedGraph
 from ramify.distributed.methods import DISTRIBUTED
 from ramify.distributed.neighbors import sharded_neighbors
 from ramify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
-from ramify.distributed.tree_folder import TreeFolder, check_new
+from ramify.distributed.tree_folder import TreeFolder
 from ramify.distributed.workdir import WorkDir, work_dir
 from ramify.errors import InvalidInput
 from ramify.graph.edges import default_neighbors
