@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.data import real
 
-SETS = ("mnist", "optdigits", "newsgroups20_tfidf", "newsgroups20_minilm")
+SETS = ("mnist", "optdigits", "satimage", "letter", "newsgroups20_tfidf", "newsgroups20_minilm")
 #: Of the pixels.
 LARGEST = {"mnist": 255.0, "optdigits": 16.0}
 
@@ -59,13 +59,14 @@ def embeddings(X: np.ndarray, k: int, h: int, options: argparse.Namespace, seed:
     shared = {"n_latent": h, "hidden": options.hidden, "n_epochs": options.epochs, "random_state": seed}
     shared |= {"budget_seconds": options.seconds, "learning_rate": options.rate, "batch_size": options.batch}
     shared |= {"precision": options.precision, "n_jobs": options.jobs}
-    model = VaDE(n_components=k, n_pretrain=options.pretrain, start=options.start, **shared)
-    return {
+    model = VaDE(n_components=k, n_pretrain=options.pretrain, start=options.start, guide=options.guide, **shared)
+    every = {
         "pca": lambda: PCA(h, random_state=seed).fit_transform(X),
         "vae": lambda: VAE(**shared).fit_transform(X),
         "vade": lambda: model.fit(X, progress=options.progress).transform(X),
         "vade, rescaled": lambda: model.rescaled(X),
     }
+    return {name: make for name, make in every.items() if name.split(",")[0] in options.embed}
 
 
 def btgm(options: argparse.Namespace) -> None:
@@ -90,11 +91,13 @@ def btgm(options: argparse.Namespace) -> None:
 
 
 def labelled(name: str) -> tuple[np.ndarray, list[np.ndarray], str]:
-    """Rows (pixels in [0, 1]), labels coarse to fine, metric of ``graph``."""
+    """Rows (pixels in [0, 1], tables as z-scores), labels coarse to fine, metric of ``graph``."""
     arrays = real(name)
     X = np.asarray(arrays["X"], dtype=np.float32)
     if name in LARGEST:
         return X / LARGEST[name], [arrays["y"].astype(np.int64)], "cosine"
+    if "y" in arrays:
+        return (X - X.mean(axis=0)) / X.std(axis=0), [arrays["y"].astype(np.int64)], "sqeuclidean"
     full = np.flatnonzero(np.abs(X).sum(axis=1) > 0)
     return X[full], [arrays[level][full].astype(np.int64) for level in ("y0", "y1")], "cosine"
 
@@ -124,12 +127,13 @@ def epoch(options: argparse.Namespace) -> None:
     from ramify.embed.network import PRESETS, Coder
 
     X = np.random.default_rng(0).random((8_000, 784), dtype=np.float32).round()
+    size = options.batch or 800
 
     def bare() -> None:
         network = Coder(784, PRESETS[options.hidden], 10, True)
         optimizer = torch.optim.Adam(network.parameters(), lr=5e-4)
         rows = torch.from_numpy(X)
-        for batch in torch.randperm(len(X)).split(options.batch):
+        for batch in torch.randperm(len(X)).split(size):
             x = rows[batch]
             mean, log_variance = network.encode(x)
             z = mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
@@ -140,7 +144,7 @@ def epoch(options: argparse.Namespace) -> None:
             optimizer.step()
 
     def ours(precision: str) -> None:
-        network = {"hidden": options.hidden, "batch_size": options.batch, "precision": precision}
+        network = {"hidden": options.hidden, "batch_size": size, "precision": precision}
         VAE(n_epochs=1, random_state=0, **network).fit(X)
 
     torch.set_num_threads(1)  # CPU seconds that compare
@@ -165,7 +169,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, nargs="+", help="of the mixtures, instead of the first --seeds")
     parser.add_argument("--per", type=int, default=2000, help="points a component of the mixtures")
     parser.add_argument("--methods", nargs="+", default=["ward", "graph"])
-    parser.add_argument("--start", default="mixture", help="of VaDE: mixture or graph")
+    parser.add_argument("--embed", nargs="+", default=["pca", "vae", "vade"])
+    parser.add_argument("--start", default="graph", help="of VaDE: graph, or mixture as in the paper")
+    parser.add_argument("--guide", type=float, default=10.0, help="weight of the clusters of the start")
     parser.add_argument("--margin", type=float, default=4.0, help="between the nearest means of the mixtures")
     parser.add_argument("--components", type=int, nargs="+", default=[8, 16, 32])
     parser.add_argument("--hidden", default="small")
@@ -174,7 +180,7 @@ def main() -> None:
     parser.add_argument("--latent", type=int, default=10)
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--pretrain", type=int, default=20)
-    parser.add_argument("--batch", type=int, default=800)
+    parser.add_argument("--batch", type=int)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--seconds", type=float, help="budget of a training")
     parser.add_argument("--progress", action="store_true")

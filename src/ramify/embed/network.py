@@ -16,10 +16,11 @@ from ramify.progress import Progress
 try:
     import torch
     from torch import nn
+    from torch.nn.functional import cross_entropy
 except ImportError:  # pragma: no cover - the extra is there where tests run
     raise MissingExtra("Training an embedding", "torch") from None
 
-__all__ = ["PRESETS", "Coder", "Diverged", "History", "train"]
+__all__ = ["PRESETS", "Coder", "Diverged", "History", "cross_entropy", "train"]
 
 #: Widths of the hidden layers of the encoder; the decoder has them in reverse. "paper" is that of VaDE.
 PRESETS = {"paper": (2000, 500, 500), "medium": (500, 500, 1000), "small": (256, 128)}
@@ -108,7 +109,7 @@ class History:
 
 def train(
     parameters: Any,
-    loss_of: Callable[[torch.Tensor], torch.Tensor],
+    loss_of: Callable[[torch.Tensor, np.ndarray], torch.Tensor],
     scaled: Callable[[np.ndarray], torch.Tensor],
     X: np.ndarray,
     *,
@@ -136,8 +137,9 @@ def train(
             order = rng.permutation(len(X))
             total = 0.0
             for start in range(0, len(X), batch_size):
-                batch = scaled(X[order[start : start + batch_size]])
-                loss = loss_of(batch).mean()
+                rows = order[start : start + batch_size]
+                batch = scaled(X[rows])
+                loss = loss_of(batch, rows).mean()
                 value = loss.item()
                 if not np.isfinite(value):
                     raise Diverged(f"The loss of stage {stage!r} is {value}; scale the data, or lower learning_rate.")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import warnings
+import zlib
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.embed.network import sample, torch
+from ramify.embed.network import cross_entropy, sample, torch
 from ramify.embed.rescaling import rescale
 from ramify.embed.vae import VAE
 from ramify.errors import InvalidInput, RamifyWarning
 from ramify.progress import Progress
-from ramify.validate import check_choice, integer
+from ramify.validate import check_choice, integer, number
 
 __all__ = ["VaDE"]
 
-#: Rows at most that the start of the prior looks at; a denser graph has better clusters.
-START_ROWS = {"graph": 50_000, "mixture": 20_000}
+#: Rows at most that a mixture is fitted to.
+MIXTURE_ROWS = 20_000
 #: Least variance of a component at the start.
 LEAST_VARIANCE = 1e-4
 
@@ -35,7 +36,9 @@ class VaDE(VAE):
         + \frac{(\tilde\mu_j - \mu_{cj})^2}{\sigma_{cj}^2} \Big) - \sum_c \gamma_c \log \frac{\pi_c}{\gamma_c}
         - \tfrac12 \sum_j (1 + \log \tilde\sigma_j^2).
 
-    Three stages: an autoencoder without noise, the prior's start in its latent space, and the loss above.
+    Three stages: an autoencoder without noise, the prior's start in its latent space, and the loss above. With
+    ``start="graph"`` the loss has one more term, :math:`-g \log \gamma_{c(x)}`, with c(x) the row's cluster at the
+    start. Without it the components drift off to others that have the same loss and mean less (``docs/embed.md``).
 
     Parameters
     ----------
@@ -45,9 +48,14 @@ class VaDE(VAE):
         As in :class:`VAE`; half of the time budget goes to the first stage.
     n_pretrain : int
         Epochs of the autoencoder.
-    start : "mixture" or "graph"
-        Where the prior's components begin, in the latent space of the autoencoder: a Gaussian mixture fitted to it, as
-        in the paper, or the clusters of ``ramify.fit(..., method="graph")``, which need not be round.
+    start : "graph" or "mixture"
+        Where the prior's components begin, in the latent space of the autoencoder: at the k clusters that
+        ``ramify.fit(X, method="graph")`` sees in the rows themselves, which need not be round, or at a Gaussian mixture
+        fitted to that space, as in the paper.
+    guide : float
+        g: the weight, in nats a row, of the clusters that ``start="graph"`` found. 0 leaves them as a start alone.
+    metric : "auto", "cosine" or "sqeuclidean"
+        Of ``start="graph"``. "auto" compares rows without negative values, such as pixels and counts, by their angle.
     random_state, n_jobs
         As in :class:`VAE`.
 
@@ -55,6 +63,8 @@ class VaDE(VAE):
     ----------
     means_, variances_ : float64 arrays of shape (k, h)
     weights_ : float64 array of shape (k,)
+    metric_ : str
+        By which ``start="graph"`` compared the rows.
     history_ : dict from stages to the average loss of every epoch
 
     Examples
@@ -71,7 +81,7 @@ class VaDE(VAE):
     .. [2] Zhao, Hao, Rashtchian. Unsupervised embedding of hierarchical structure in Euclidean space. 2020, §3.
     """
 
-    _checks: ClassVar = {**VAE._checks, "n_components": integer(1), "n_pretrain": integer(0)}
+    _checks: ClassVar = {**VAE._checks, "n_components": integer(1), "n_pretrain": integer(0), "guide": number(0.0)}
 
     def __init__(
         self,
@@ -82,8 +92,10 @@ class VaDE(VAE):
         likelihood: str = "auto",
         n_epochs: int = 100,
         n_pretrain: int = 50,
-        start: str = "mixture",
-        batch_size: int = 800,
+        start: str = "graph",
+        guide: float = 10.0,
+        metric: str = "auto",
+        batch_size: int | None = None,
         learning_rate: float = 5e-4,
         patience: int = 10,
         precision: str = "float32",
@@ -109,10 +121,13 @@ class VaDE(VAE):
         self.n_components = n_components
         self.n_pretrain = n_pretrain
         self.start = start
+        self.guide = guide
+        self.metric = metric
 
     def _check_data(self, X: np.ndarray) -> None:
         super()._check_data(X)
-        check_choice("start", self.start, list(START_ROWS))
+        check_choice("start", self.start, ["graph", "mixture"])
+        check_choice("metric", self.metric, ["auto", "cosine", "sqeuclidean"])
         if self.n_components > len(X):
             raise InvalidInput(
                 f"n_components must be at most the number of points, got {self.n_components} for {len(X)}."
@@ -122,21 +137,37 @@ class VaDE(VAE):
         network = self.network_
         if "mixture" not in self._fitted_stages:
             half = None if deadline is None or self.budget_seconds is None else deadline - 0.5 * self.budget_seconds
-            plain = lambda x: network.misfit(x, network.encode(x)[0])  # noqa: E731
+            plain = lambda x, _: network.misfit(x, network.encode(x)[0])  # noqa: E731
             self._stage("autoencoder", plain, network.parameters(), X, self.n_pretrain, half, rng, report)
-            self._start_mixture(X, rng)
+            self._start_prior(X, rng, report)
             self._fitted_stages.add("mixture")
         parameters = [*network.parameters(), self._mean, self._log_variance, self._logit]
-        self._stage("elbo", self._loss, parameters, X, self.n_epochs, deadline, rng, report)
+        held = self._held_clusters(X)
+        loss = lambda x, rows: self._loss(x, None if held is None else held[rows])  # noqa: E731
+        self._stage("elbo", loss, parameters, X, self.n_epochs, deadline, rng, report)
 
-    def _start_mixture(self, X: np.ndarray, rng: np.random.Generator) -> None:
-        """The prior's first components, from the latent space of the autoencoder."""
-        most = START_ROWS[self.start]
-        rows = X if len(X) <= most else X[np.sort(rng.choice(len(X), most, replace=False))]
-        Z = self.transform(rows).astype(np.float64)
-        start = _by_graph if self.start == "graph" else _by_mixture
-        means, variances, weights = start(Z, self.n_components, int(rng.integers(2**31)))
+    def _start_prior(self, X: np.ndarray, rng: np.random.Generator, report: Progress) -> None:
+        """The prior's first components, in the latent space of the autoencoder."""
+        k, seed = self.n_components, int(rng.integers(2**31))
+        self._held: tuple[int | None, Any] = None, None
+        if self.start == "mixture":
+            rows = X if len(X) <= MIXTURE_ROWS else X[np.sort(rng.choice(len(X), MIXTURE_ROWS, replace=False))]
+            means, variances, weights = _mixture(self.transform(rows).astype(np.float64), k, seed)
+        else:
+            self.metric_ = self.metric
+            if self.metric == "auto":
+                self.metric_ = "cosine" if X.min() >= 0.0 else "sqeuclidean"
+            clusters = _graph_clusters(X, k, self.metric_, seed, self.n_jobs, report)
+            self._held = _checksum(X), clusters
+            means, variances, weights = _moments(self.transform(X).astype(np.float64), clusters, k)
         self._set_mixture(means, np.log(variances), np.log(weights + 1e-12))
+
+    def _held_clusters(self, X: np.ndarray) -> Any:
+        """The clusters that guide: those of the start, or for rows it has not seen, the model's own so far."""
+        if self.start == "mixture" or not self.guide:
+            return None
+        seen, clusters = self._held
+        return torch.from_numpy(clusters if seen == _checksum(X) else self.predict(X))
 
     def _set_mixture(self, mean: Any, log_variance: Any, logit: Any) -> None:
         self._mean, self._log_variance, self._logit = (
@@ -151,15 +182,19 @@ class VaDE(VAE):
         density = -0.5 * (log_variance + gap.square() / log_variance.exp() + np.log(2 * np.pi)).sum(2)
         return density + torch.log_softmax(self._logit, 0)
 
-    def _loss(self, x: Any) -> Any:
+    def _loss(self, x: Any, clusters: Any = None) -> Any:
         mean, log_variance = self.network_.encode(x)
         z = sample(mean, log_variance)
-        gamma = torch.softmax(self._log_joint(z), 1)
+        joint = self._log_joint(z)
+        gamma = torch.softmax(joint, 1)
         prior = self._log_variance.clamp(-12.0, 12.0)
         gap = (mean[:, None, :] - self._mean).square() + log_variance.exp()[:, None, :]
         inside = 0.5 * (gamma * (prior + gap / prior.exp()).sum(2)).sum(1)
         share = (gamma * (torch.log_softmax(self._logit, 0) - (gamma + 1e-10).log())).sum(1)
-        return self.network_.misfit(x, z) + inside - share - 0.5 * (1.0 + log_variance).sum(1)
+        loss = self.network_.misfit(x, z) + inside - share - 0.5 * (1.0 + log_variance).sum(1)
+        if clusters is None:
+            return loss
+        return loss + self.guide * cross_entropy(joint, clusters, ignore_index=-1, reduction="none")
 
     def _look_out(self, X: np.ndarray) -> None:
         super()._look_out(X)
@@ -212,9 +247,10 @@ class VaDE(VAE):
         super()._restore(tensors, n_features, binary)
         self._set_mixture(*(value.numpy() for value in prior))
         self._fitted_stages.add("mixture")
+        self._held: tuple[int | None, Any] = None, None
 
 
-def _by_mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means, variances and weights of the best of five Gaussian mixtures.
 
     Of one start in several, two clusters often share a component, which the stage that follows seldom mends.
@@ -226,14 +262,27 @@ def _by_mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarra
     return mixture.means_, mixture.covariances_, mixture.weights_
 
 
-def _by_graph(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means, variances and weights of the k clusters that ``method="graph"`` sees."""
-    from ramify.auto import fit
+def _graph_clusters(X: np.ndarray, k: int, metric: str, seed: int, n_jobs: int | None, report: Progress) -> np.ndarray:
+    """The cluster of every row in the tree of ``method="graph"``; -1 for rows of zeros, which have no angle."""
+    from ramify.graph import GraphTree
 
-    labels = fit(Z.astype(np.float32), "graph", metric="sqeuclidean", random_state=seed).cut(n_clusters=k)
-    groups = [Z[labels == c] for c in range(k)]
+    clusters = np.full(len(X), -1, dtype=np.int64)
+    kept = X.any(axis=1) if metric == "cosine" else np.ones(len(X), dtype=bool)
+    if kept.sum() >= k:
+        model = GraphTree(metric=metric, random_state=seed, n_jobs=n_jobs).fit(X[kept], progress=report)
+        clusters[kept] = model.tree_.cut(n_clusters=k)
+    return clusters
+
+
+def _moments(Z: np.ndarray, clusters: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, variances and shares of the clusters."""
+    groups = [Z[clusters == c] for c in range(k)]
     groups = [group if len(group) else Z for group in groups]  # a tree that is not binary may have no cut at k
     means = np.array([group.mean(axis=0) for group in groups])
     variances = np.array([group.var(axis=0) for group in groups])
-    weights = np.bincount(labels, minlength=k) / len(labels)
+    weights = np.bincount(clusters[clusters >= 0], minlength=k) / max(1, (clusters >= 0).sum())
     return means, np.maximum(variances, LEAST_VARIANCE), weights
+
+
+def _checksum(X: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(X).data)

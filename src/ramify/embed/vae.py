@@ -50,7 +50,9 @@ class VAE(TransformerMixin, BaseEstimator):
         Of the data. "auto" takes Bernoulli for values in [0, 1] most of whose weight is near 1, as in images and 0/1
         tables (sum of squares over half of the sum), and Gaussian otherwise.
     n_epochs : int
-    batch_size : int
+    batch_size : int, optional
+        Rows of a step. By default 800 as in the paper, and fewer for less than 40 000 rows: a fiftieth of them, at
+        least 32, because an epoch of two steps teaches little.
     learning_rate : float
         Of Adam; falls by 5 % every 10 epochs.
     patience : int
@@ -85,7 +87,7 @@ class VAE(TransformerMixin, BaseEstimator):
     _checks: ClassVar[dict[str, Check]] = {
         "n_latent": integer(1),
         "n_epochs": integer(0),
-        "batch_size": integer(1),
+        "batch_size": optional(integer(1)),
         "learning_rate": number(0.0, open_low=True),
         "patience": integer(1),
         "budget_seconds": optional(number(0.0, open_low=True)),
@@ -98,7 +100,7 @@ class VAE(TransformerMixin, BaseEstimator):
         hidden: Any = "paper",
         likelihood: str = "auto",
         n_epochs: int = 100,
-        batch_size: int = 800,
+        batch_size: int | None = None,
         learning_rate: float = 5e-4,
         patience: int = 10,
         precision: str = "float32",
@@ -147,7 +149,9 @@ class VAE(TransformerMixin, BaseEstimator):
         return self
 
     def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
-        self._stage("elbo", self._loss, self.network_.parameters(), X, self.n_epochs, deadline, rng, report)
+        self._stage(
+            "elbo", lambda x, _: self._loss(x), self.network_.parameters(), X, self.n_epochs, deadline, rng, report
+        )
 
     def _stage(
         self,
@@ -173,7 +177,7 @@ class VAE(TransformerMixin, BaseEstimator):
                     X,
                     stage=name,
                     n_epochs=n_epochs,
-                    batch_size=self.batch_size,
+                    batch_size=self.batch_size or min(800, max(32, len(X) // 50)),
                     learning_rate=rate,
                     decay=0.95**0.1,
                     patience=self.patience,
