@@ -29,13 +29,16 @@ def test_bad_assignment(assignment, message):
         rescale(np.ones((3, 2)), np.ones((2, 2)), assignment)
 
 
-def test_pipeline_moves_the_clusters_of_its_mixture_apart():
+def test_pipeline_moves_the_clusters_that_it_sees_apart():
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], 150)
     X = np.column_stack([np.where(y, 3.0, -3.0), np.zeros(300)]) + rng.normal(size=(300, 2)) * [0.8, 2.0]
     step = Rescale(s=30, n_components=2, random_state=0).fit(X)
-    moved = rescale(X, step.mixture_.means_, step.mixture_.predict(X), 30)
-    np.testing.assert_array_equal(step.transform(X), moved)
+    np.testing.assert_array_equal(step.transform(X), rescale(X, step.means_, step.labels_, 30))
+    for c in range(2):
+        np.testing.assert_allclose(step.means_[c], X[step.labels_ == c].mean(0))
+    near = X[:5] + 1e-6  # new rows go with the cluster beside them
+    np.testing.assert_allclose(step.transform(near) - near, step.transform(X[:5]) - X[:5])
     labels = make_pipeline(step, HAC(linkage="ward", n_clusters=2)).fit_predict(X)
     agree = np.mean(labels == y)
     assert max(agree, 1 - agree) > 0.98

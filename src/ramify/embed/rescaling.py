@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.embed.clusters import graph_clusters, moments
 from ramify.errors import InvalidInput
-from ramify.validate import check_float, check_int, check_vectors
+from ramify.validate import check_float, check_int, check_random_state, check_vectors
 
 __all__ = ["Rescale", "rescale"]
 
@@ -56,17 +57,24 @@ def rescale(Z: Any, means: Any, assignment: Any, s: float = 3.0) -> np.ndarray:
 
 
 class Rescale(TransformerMixin, BaseEstimator):
-    """:func:`rescale` as a step of a pipeline: the clusters are those of a Gaussian mixture fitted to the embedding.
+    """:func:`rescale` as a step of a pipeline: the clusters are those that ``method="graph"`` sees in the embedding.
 
-    After :class:`~ramify.embed.VaDE`, whose prior is such a mixture, these are its own clusters up to the fit.
+    A row is in the cluster of the nearest row of ``fit``. :meth:`VaDE.rescaled` moves the model's own clusters instead.
 
     Parameters
     ----------
     s : float
         How far to move the clusters apart.
     n_components : int
-        Clusters of the mixture.
+        How many clusters to look for.
     random_state : int, optional
+    n_jobs : int
+
+    Attributes
+    ----------
+    labels_ : integer array of shape (n,)
+        The cluster of every row of ``fit``.
+    means_ : float64 array of shape (k, h)
 
     Examples
     --------
@@ -79,23 +87,28 @@ class Rescale(TransformerMixin, BaseEstimator):
     [0, 0, 1, 1]
     """
 
-    def __init__(self, *, s: float = 3.0, n_components: int = 10, random_state: Any = None) -> None:
+    def __init__(
+        self, *, s: float = 3.0, n_components: int = 10, random_state: Any = None, n_jobs: int | None = -1
+    ) -> None:
         self.s = s
         self.n_components = n_components
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the mixture to the rows of ``X``."""
+        """Find the clusters among the rows of ``X``."""
         X = check_vectors(X, accept_sparse=False)
         check_float("s", self.s)
         k = check_int("n_components", self.n_components, low=1, high=len(X), why=f"for {len(X)} points")
-        mixture = GaussianMixture(k, covariance_type="diag", random_state=self.random_state, reg_covar=1e-6)
-        self.mixture_ = mixture.fit(X.astype(np.float64))
+        seed = int(check_random_state(self.random_state).integers(2**31))
+        self.labels_ = graph_clusters(X, k, metric="sqeuclidean", random_state=seed, n_jobs=self.n_jobs)
+        self.means_ = moments(X.astype(np.float64), self.labels_, k)[0]
+        self._nearest = KNeighborsClassifier(1, n_jobs=self.n_jobs).fit(X, self.labels_)
         self.n_features_in_ = X.shape[1]
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """The rows of ``X``, each moved by ``s`` times the mean of its cluster."""
-        check_is_fitted(self, "mixture_")
+        check_is_fitted(self, "means_")
         X = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model="Rescale")
-        return rescale(X, self.mixture_.means_, self.mixture_.predict(X.astype(np.float64)), self.s)
+        return rescale(X, self.means_, self._nearest.predict(X), self.s)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.embed.clusters import LEAST_VARIANCE, graph_clusters, moments
 from ramify.embed.network import cross_entropy, sample, torch
 from ramify.embed.rescaling import rescale
 from ramify.embed.vae import VAE
@@ -21,8 +22,6 @@ __all__ = ["VaDE"]
 
 #: Rows at most that a mixture is fitted to.
 MIXTURE_ROWS = 20_000
-#: Least variance of a component at the start.
-LEAST_VARIANCE = 1e-4
 
 
 class VaDE(VAE):
@@ -157,9 +156,10 @@ class VaDE(VAE):
             self.metric_ = self.metric
             if self.metric == "auto":
                 self.metric_ = "cosine" if X.min() >= 0.0 else "sqeuclidean"
-            clusters = _graph_clusters(X, k, self.metric_, seed, self.n_jobs, report)
+            options: dict[str, Any] = {"metric": self.metric_, "random_state": seed, "n_jobs": self.n_jobs}
+            clusters = graph_clusters(X, k, **options, progress=report)
             self._held = _checksum(X), clusters
-            means, variances, weights = _moments(self.transform(X).astype(np.float64), clusters, k)
+            means, variances, weights = moments(self.transform(X).astype(np.float64), clusters, k)
         self._set_mixture(means, np.log(variances), np.log(weights + 1e-12))
 
     def _held_clusters(self, X: np.ndarray) -> Any:
@@ -247,7 +247,7 @@ class VaDE(VAE):
         super()._restore(tensors, n_features, binary)
         self._set_mixture(*(value.numpy() for value in prior))
         self._fitted_stages.add("mixture")
-        self._held: tuple[int | None, Any] = None, None
+        self._held = None, None
 
 
 def _mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -260,28 +260,6 @@ def _mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, 
         warnings.simplefilter("ignore")
         mixture.fit(Z)
     return mixture.means_, mixture.covariances_, mixture.weights_
-
-
-def _graph_clusters(X: np.ndarray, k: int, metric: str, seed: int, n_jobs: int | None, report: Progress) -> np.ndarray:
-    """The cluster of every row in the tree of ``method="graph"``; -1 for rows of zeros, which have no angle."""
-    from ramify.graph import GraphTree
-
-    clusters = np.full(len(X), -1, dtype=np.int64)
-    kept = X.any(axis=1) if metric == "cosine" else np.ones(len(X), dtype=bool)
-    if kept.sum() >= k:
-        model = GraphTree(metric=metric, random_state=seed, n_jobs=n_jobs).fit(X[kept], progress=report)
-        clusters[kept] = model.tree_.cut(n_clusters=k)
-    return clusters
-
-
-def _moments(Z: np.ndarray, clusters: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means, variances and shares of the clusters."""
-    groups = [Z[clusters == c] for c in range(k)]
-    groups = [group if len(group) else Z for group in groups]  # a tree that is not binary may have no cut at k
-    means = np.array([group.mean(axis=0) for group in groups])
-    variances = np.array([group.var(axis=0) for group in groups])
-    weights = np.bincount(clusters[clusters >= 0], minlength=k) / max(1, (clusters >= 0).sum())
-    return means, np.maximum(variances, LEAST_VARIANCE), weights
 
 
 def _checksum(X: np.ndarray) -> int:
