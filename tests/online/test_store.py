@@ -13,10 +13,11 @@ import pytest
 
 import ramify.online
 from ramify.errors import FileError, InvalidInput, RamifyWarning
-from ramify.online import Greedy, Grinch, LiveTree, Perch, Rotate
+from ramify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
 KILLS = int(os.environ.get("RAMIFY_KILLS", "10"))
-KINDS = [Greedy, Rotate, Grinch, LiveTree]
+KINDS = [Greedy, Rotate, Grinch, LiveTree, MiniBatchSCC, MiniBatchHAC]
+FOLDERS = [Grinch, MiniBatchSCC, MiniBatchHAC]  # sums, a graph and levels, a buffer: what a folder may hold
 
 
 def rows(n, seed=0, d=5):
@@ -55,8 +56,9 @@ def test_cells_are_kept(tmp_path):
     assert Rotate.open(tmp_path).tree_ == one.tree_
 
 
-def test_every_flipped_or_missing_byte_is_noticed(tmp_path):
-    online = Grinch().partial_fit(rows(12)).save(tmp_path)
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_every_flipped_or_missing_byte_is_noticed(kind, tmp_path):
+    online = kind().partial_fit(rows(12)).save(tmp_path)
     online.partial_fit(rows(3, 1)).remove([2]).close()
     files = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name != "lock"}
     rng = np.random.default_rng(0)
@@ -67,16 +69,17 @@ def test_every_flipped_or_missing_byte_is_noticed(tmp_path):
             bad[place] ^= 1 << int(rng.integers(8))
             (tmp_path / name).write_bytes(bytes(bad))
             with pytest.raises(FileError, match=r"damaged|missing|newer"):
-                Grinch.open(tmp_path)
+                kind.open(tmp_path)
         (tmp_path / name).unlink()
         with pytest.raises(FileError, match=r"missing|not a folder"):
-            Grinch.open(tmp_path)
+            kind.open(tmp_path)
         (tmp_path / name).write_bytes(data)
-    assert len(Grinch.open(tmp_path)) == 14
+    assert len(kind.open(tmp_path)) == 14
 
 
-def test_a_journal_cut_off_anywhere_is_mended(tmp_path):
-    online = Grinch().partial_fit(rows(12)).save(tmp_path)
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_journal_cut_off_anywhere_is_mended(kind, tmp_path):
+    online = kind().partial_fit(rows(12)).save(tmp_path)
     journal = next(tmp_path.glob("journal-*"))
     ends = [0]
     for i in range(4):
@@ -88,16 +91,17 @@ def test_a_journal_cut_off_anywhere_is_mended(tmp_path):
         journal.write_bytes(data[:cut])
         whole = sum(end <= cut for end in ends[1:])
         if cut in ends:
-            again = Grinch.open(tmp_path)
+            again = kind.open(tmp_path)
         else:
             with pytest.warns(RamifyWarning, match="ended within a record"):
-                again = Grinch.open(tmp_path)
+                again = kind.open(tmp_path)
         assert len(again) == 12 + 2 * whole
         again.close()
 
 
-def test_a_full_disk_changes_nothing(tmp_path, monkeypatch):
-    online = Grinch().partial_fit(rows(12)).save(tmp_path)
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_full_disk_changes_nothing(kind, tmp_path, monkeypatch):
+    online = kind().partial_fit(rows(12)).save(tmp_path)
     online.partial_fit(rows(2, 5))
     file = online._store._journal._file
 
@@ -115,7 +119,7 @@ def test_a_full_disk_changes_nothing(tmp_path, monkeypatch):
     assert len(online) == 14
     monkeypatch.undo()
     online.partial_fit(rows(2, 7)).close()
-    assert len(Grinch.open(tmp_path)) == 16
+    assert len(kind.open(tmp_path)) == 16
 
 
 def test_a_second_writer_is_refused(tmp_path):
@@ -166,10 +170,11 @@ def test_a_long_journal_becomes_a_snapshot(tmp_path, monkeypatch):
     assert len(Greedy.open(tmp_path)) == 1203
 
 
-def test_a_disk_that_is_really_full_is_survived(tmp_path):
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_a_disk_that_is_really_full_is_survived(kind, tmp_path):
     """The system refuses to let a file grow, in the journal first and then in a snapshot."""
     folder = tmp_path / "tree"
-    Grinch(n_jobs=1).partial_fit(rows(12)).save(folder).close()
+    kind(n_jobs=1).partial_fit(rows(12)).save(folder).close()
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -183,12 +188,12 @@ def test_a_disk_that_is_really_full_is_survived(tmp_path):
         lines = said.read().split()
     assert "refused" in lines and lines[-1] == "went-on"
     assert len(list(folder.glob("snapshot-*"))) == 1
-    online = Grinch.open(folder)
+    online = kind.open(folder)
     assert len(online) == 12 + 50 * lines.count("added") + 1 and online._begin().tree.broken_rule(1e-6) == ""
 
 
 def fill_up(folder, said: int) -> None:
-    online = Grinch.open(folder)
+    online = ramify.online.open(folder)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -236,7 +241,9 @@ def work_for_ever(folder, seed: int, said: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*ended within a record", "ignore:.*fork")
-@pytest.mark.parametrize("kind", [partial(Grinch, n_neighbors=5), partial(LiveTree, n_neighbors=5), Perch])
+@pytest.mark.parametrize(
+    "kind", [partial(kind, n_neighbors=5) for kind in (Grinch, LiveTree, MiniBatchSCC)] + [Perch, MiniBatchHAC]
+)
 def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
     folder = tmp_path / "tree"
     kind(n_jobs=1).partial_fit(np.array([row_of(i) for i in range(30)])).save(folder).close()
@@ -268,6 +275,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
         assert len(there ^ known) <= 8 and (known <= there or there <= known)
         state = online._begin()
         assert state.tree.broken_rule(1e-6) == ""
+        assert state.graph is None or state.graph.broken_rule() == ""
         assert np.allclose(state.search.z(state.items.slots), [row_of(i) for i in online.ids_], atol=1e-6)
         known = there
         online.close()
