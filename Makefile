@@ -52,11 +52,12 @@ sanitize-address: build/sanitized-address/.installed
 	build/sanitized-address/bin/python $(SANITIZED_TESTS) --ignore tests/io/test_fuzz.py
 
 # Forked children cannot start threads under ThreadSanitizer, and polars, which brings its own allocator, crashes at
-# import. Files and commands have no threads of their own, and PyTorch's are not built for it.
+# import. Files and commands have no threads of their own, and PyTorch's are not built for it. Nor are those of BLAS
+# and of scikit-learn, which are told to have one: ramify's own are not counted by these settings.
 sanitize-thread: build/sanitized-thread/.installed
 	build/sanitize-thread/core_tests
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	TSAN_OPTIONS=halt_on_error=1 \
+	TSAN_OPTIONS=halt_on_error=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	build/sanitized-thread/bin/python $(SANITIZED_TESTS) --ignore tests/core/test_fork.py --ignore tests/test_points.py \
 	  --ignore tests/taxonomy/test_taxonomy.py --ignore tests/io --ignore tests/cli --ignore tests/embed \
 	  --ignore tests/hyperbolic/test_torch.py
