@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ramify.graph.edges import SCALE_AT, Edges, is_distance, own_scale
+from ramify.graph.edges import SCALE_AT, Edges, is_distance, neighbor_edges, own_scale
 from ramify.graph.search import Budget
 from ramify.neighbors.exact import exact_query
 from ramify.neighbors.graph import NeighborGraph
 from ramify.similarity import Similarity
 from ramify.validate import check_random_state
 
-__all__ = ["link_parts", "tie_together"]
+__all__ = ["edges_at_once", "link_parts", "tie_together"]
 
 #: Points of a round, one in so many of the round before; and how many of them each point is tied to.
 _FEWER, _TIES = 10, 10
@@ -34,6 +34,12 @@ def link_parts(graph: NeighborGraph, X: Any, budget: Budget) -> NeighborGraph:
     if _has_ties(graph) or graph.is_connected:
         return graph
     return graph.connect(X, n_jobs=budget.n_jobs)
+
+
+def edges_at_once(graph: NeighborGraph, mass: np.ndarray, X: Any, similarity: Similarity, budget: Budget) -> Edges:
+    """The edges of points that are searched as a whole, at one scale: they have to say how far clusters lie apart."""
+    edges = neighbor_edges(link_parts(graph, X, budget), mass, budget.n_jobs)
+    return tie_together(edges, graph, X, similarity, budget)
 
 
 def tie_together(edges: Edges, graph: NeighborGraph, X: Any, similarity: Similarity, budget: Budget) -> Edges:

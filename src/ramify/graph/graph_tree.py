@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ramify.base import TreeEstimator
-from ramify.graph._far import link_parts, tie_together
+from ramify.graph._far import edges_at_once
 from ramify.graph.edges import default_neighbors, given_edges, neighbor_edges
 from ramify.graph.heights import by_count, by_rows, typicality
 from ramify.graph.scales import LAST, Rows, grow
@@ -146,8 +146,7 @@ class GraphTree(TreeEstimator):
         has_means = is_rows and similarity.order is not None
         rows = Rows(points.rows, similarity, mass, k) if has_means else None
         if n <= LAST and is_rows:
-            edges = neighbor_edges(link_parts(self.graph_, points.rows, budget), mass, self.n_jobs)
-            edges = tie_together(edges, self.graph_, points.rows, similarity, budget)
+            edges = edges_at_once(self.graph_, mass, points.rows, similarity, budget)
         else:
             edges = neighbor_edges(self.graph_, mass, self.n_jobs)
         tree, scales = grow(edges, rows, budget)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ramify.graph._far import edges_at_once
 from ramify.graph.edges import LEAST_SCALE, SCALE_AT, neighbor_edges
-from ramify.graph.scales import Rows, grow, micro_clusters, next_scale, roots_of
+from ramify.graph.scales import LAST, MICRO, Rows, grow, micro_clusters, next_scale, roots_of
 from ramify.graph.search import Budget
 from ramify.neighbors.graph import NeighborGraph
 from ramify.progress import Progress
@@ -16,9 +17,6 @@ from ramify.similarity import Similarity
 from ramify.tree import Tree
 
 __all__ = ["LEAST_SCALE", "SCALE_AT", "regrow"]
-
-_LARGE = 10_000  # leaves from which on the small clusters are those of the batch method
-_SMALL, _MICRO = 8, 32
 
 
 def regrow(
@@ -34,6 +32,8 @@ def regrow(
     n_jobs: int | None = -1,
 ) -> tuple[np.ndarray, Tree]:
     """Where points have come and gone, the upper scales of :class:`GraphTree` once more; the lower ones stay.
+
+    Up to 10 000 points there is one scale, which is searched as a whole.
 
     Parameters
     ----------
@@ -56,11 +56,9 @@ def regrow(
     """
     deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
     budget = Budget(deadline, random_state, n_jobs, Progress())
-    size = _MICRO if tree.n_leaves > _LARGE else _SMALL
-    bottom = roots_of(tree, size)
-    if len(bottom) < 3:
-        return bottom, Tree([len(bottom)] * len(bottom) + [-1]) if len(bottom) > 1 else Tree([-1])
-    edges = neighbor_edges(graph, mass, n_jobs)
     rows = Rows(X, similarity, mass, n_neighbors)
-    top, _ = grow(*next_scale(edges, rows, micro_clusters(tree, size), budget), budget)
-    return bottom, top
+    if tree.n_leaves <= LAST:
+        return np.arange(tree.n_leaves), grow(edges_at_once(graph, mass, X, similarity, budget), rows, budget)[0]
+    edges = neighbor_edges(graph, mass, n_jobs)
+    top, _ = grow(*next_scale(edges, rows, micro_clusters(tree, MICRO), budget), budget)
+    return roots_of(tree, MICRO), top

@@ -25,7 +25,8 @@ __all__ = ["GrowingCells"]
 _PROBES = 48
 _ALONE = 1 << 25  # products up to which one thread is enough
 _SAMPLE = 10_000  # rows that say how far from its centre a row may be
-_FAR = 0.95  # share of the rows that are nearer to their centres than one that waits
+_FAR = 0.999  # share of the rows that are nearer to their centres than one that waits
+_AROUND = 16  # cells from which a new one draws in rows
 _LARGE = 4  # times the usual number of rows: a cell that is divided
 
 
@@ -146,7 +147,7 @@ class GrowingCells:
         good = size >= 0.5 * self.usual
         nearer &= good[own]
         place = len(self._cells) + np.cumsum(good) - 1  # of a new cell among all
-        self._append(fresh.centre[good])
+        self._append(z, fresh.centre[good])
         self._lists.add(slots, (np.where(nearer, place[own], cell) + 1).astype(np.int32))
 
     def _divide(self, z: np.ndarray, c: int) -> None:
@@ -157,14 +158,24 @@ class GrowingCells:
         kept = self._cells.centre.copy()
         kept[c - 1] = centre[0]
         self._cells = Cells.of(kept)
-        self._append(centre[1:])
+        self._append(z, centre[1:])
         self._lists.remove(slots)
         self._lists.add(slots, (place[part] + 1).astype(np.int32))
 
-    def _append(self, centre: np.ndarray) -> None:
-        if len(centre):
-            self._cells = Cells.of(np.concatenate([self._cells.centre, centre]))
-            self._lists.make_cells(len(centre))
+    def _append(self, z: np.ndarray, centre: np.ndarray) -> None:
+        """New cells, which draw in the rows of cells around that are nearer to them than to their own."""
+        if not len(centre):
+            return
+        fresh = Cells.of(centre)
+        around = np.unique(self._cells.nearest(centre, min(_AROUND, len(self._cells)), n_jobs=1)) + 1
+        known = len(self._cells)
+        self._cells = Cells.of(np.concatenate([self.centre, centre]))
+        self._lists.make_cells(len(centre))
+        slots = np.sort(np.concatenate([self._lists.members(c) for c in around.tolist()]))
+        own, new = self._lists.cells_of(slots) - 1, fresh.nearest(z[slots], 1, n_jobs=1)[:, 0]
+        nearer = _apart(z[slots], centre[new]) < _apart(z[slots], self.centre[own])
+        self._lists.remove(slots[nearer])
+        self._lists.add(slots[nearer], (known + 1 + new[nearer]).astype(np.int32))
 
 
 class _Some(SimpleNamespace):
