@@ -108,3 +108,21 @@ def test_a_cell_that_grows_too_large_is_divided_and_equal_rows_are_not_tried_for
     assert 1 <= len(calls) <= 8
     near = search.nearest(z[:1], 351)
     assert sorted(near[0].tolist()) == [0, *range(400, 750)]
+
+
+def test_rows_that_come_after_most_have_gone_are_found():
+    """Cells are given up when few rows are left, and made again when there are many."""
+    z = rows(600, 4)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    search = GrowingRows(method="cells", seed=0, n_jobs=1)
+    slots = search.put(z[:300], None)
+    for left in (70, 50, 10):
+        search.remove(slots[left:])
+        slots = np.concatenate([slots[:left], search.put(z[300:320], None)])
+        found = search.nearest(z[300:320], 1)[:, 0]
+        assert set(found.tolist()) <= set(slots.tolist()) and search.has_cells == (len(slots) > 32)
+        np.testing.assert_array_equal(search.z(found), z[300:320])
+    search.remove(slots)
+    assert len(search) == 0
+    search.put(z, None)
+    assert search.has_cells and (search.nearest(z, 1)[:, 0] >= 0).all()

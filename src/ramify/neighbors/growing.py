@@ -20,7 +20,7 @@ from ramify.parallel import map_blocks, row_blocks
 
 __all__ = ["Arrived", "GrowingRows"]
 
-_EXACT = 20_000  # rows up to which all are looked at
+_EXACT, _FEW = 20_000, 64  # rows up to which all are looked at, of their own accord and where cells are asked for
 _QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
 _ALONE = 1 << 25  # products up to which one thread is enough
 _LOWEST = np.finfo(np.float32).min
@@ -212,10 +212,16 @@ class GrowingRows:
         return [kept for kept in map_blocks(work, pairs, n_jobs=self._jobs(len(z) ** 2)) if kept is not None]
 
     def _list(self, slots: np.ndarray) -> None:
-        """Puts new rows into cells; first finds cells, where there are rows enough."""
-        if self._method == "exact" or (self._method == "auto" and self._count <= _EXACT) or self._count < 64:
+        """Puts new rows into cells; first finds cells, where there are rows enough.
+
+        Where more than half of these have gone, all rows are looked at again.
+        """
+        if self._method == "exact":
             return
-        if self._cells is None or self._count > 2 * self._trained:
+        enough = _EXACT if self._method == "auto" else _FEW
+        if self._count <= (enough if self._cells is None else enough // 2):
+            self._cells = None
+        elif self._cells is None or self._count > 2 * self._trained:
             self._cells = GrowingCells.find(self._z, self._there(), seed=self._seed, n_jobs=self._n_jobs)
             self._trained = self._count
         else:
