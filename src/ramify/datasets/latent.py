@@ -101,7 +101,7 @@ def make_model_separated(
     links the points that share a word; where chance leaves a cluster in parts, or a point without words, a word is
     added. The cosine of the sums of two sets is above 0 if and only if they share a word, so that linkage separates the
     graph; but two points of a cluster may well have nothing in common. The defaults are the experiment of [1]_, §3.5.1,
-    in which GRINCH reaches dendrogram purity 1, ROTATE .872 and GREEDY .854 (here 1, .81 and .81; a density of .12
+    in which GRINCH reaches dendrogram purity 1, ROTATE .872 and GREEDY .854 (here 1, .80 and .79; a density of .12
     gives what it has for the last two).
 
     Parameters
