@@ -19,7 +19,7 @@ from ramify.metrics import dendrogram_purity
 
 OUT = Path(__file__).resolve().parent / "pictures" / "embed.png"
 COLORS = ["#08519c", "#6baed6", "#006d2c", "#74c476", "#a63603", "#fd8d3c", "#54278f", "#9e9ac8"]
-TRAINING = {"n_latent": 3, "hidden": "small", "n_epochs": 20, "learning_rate": 2e-3, "batch_size": 200, "n_jobs": 1}
+TRAINING = {"n_latent": 3, "hidden": "small", "n_epochs": 20, "learning_rate": 2e-3, "n_jobs": 1}
 
 
 def main() -> None:
