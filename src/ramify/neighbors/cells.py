@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
-from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, row_blocks
 from ramify.progress import Progress
 
@@ -61,13 +60,13 @@ class Cells:
         return found
 
 
-def find_cells(rows: Rows, count: int, rng: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Cells:
+def find_cells(z: np.ndarray, count: int, rng: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Cells:
     """``count`` cells of about equal size, by k-means on a sample.
 
     Two levels, because that costs the root of what one level does: √count coarse clusters, each of which gets cells in
     proportion to its size (the cost of a search grows with the squares of the cells' sizes), and one round over all.
     """
-    return cells_of(rows.z[cell_sample(len(rows), count, rng)], count, rng, n_jobs=n_jobs, report=report)
+    return cells_of(z[cell_sample(len(z), count, rng)], count, rng, n_jobs=n_jobs, report=report)
 
 
 def cell_sample(n: int, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -8,14 +8,12 @@ query looks at, until there are enough of them for cells of their own; and a cel
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 
 from ramify import _core
 from ramify.neighbors.cells import Cells, find_cells
-from ramify.neighbors.rows import Rows
 from ramify.parallel import map_blocks, resolve_jobs
 from ramify.progress import Progress
 
@@ -178,19 +176,9 @@ class GrowingCells:
         self._lists.add(slots[nearer], (known + 1 + new[nearer]).astype(np.int32))
 
 
-class _Some(SimpleNamespace):
-    """As much of :class:`Rows` as finding cells looks at."""
-
-    def __init__(self, z: np.ndarray) -> None:
-        super().__init__(z=z)
-
-    def __len__(self) -> int:
-        return len(self.z)
-
-
 def _centres(z: np.ndarray, count: int, seed: int, n_jobs: int | None) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return find_cells(cast(Rows, _Some(z)), count, rng, n_jobs=n_jobs, report=Progress()).centre
+    return find_cells(z, count, rng, n_jobs=n_jobs, report=Progress()).centre
 
 
 def _apart(rows: np.ndarray, centre: np.ndarray) -> np.ndarray:

@@ -112,7 +112,7 @@ def make_plan(
 ) -> Plan:
     """Cells, and the least number of probes that finds the share ``recall`` of a sample's true neighbours."""
     n = len(rows)
-    cells = find_cells(rows, n_cells(n, k), rng, n_jobs=n_jobs, report=report)
+    cells = find_cells(rows.z, n_cells(n, k), rng, n_jobs=n_jobs, report=report)
     sample = np.sort(rng.choice(n, size=sample_size(n, rows.width), replace=False)).astype(np.int32)
     truth = _true_neighbors(rows, sample, k, n_jobs=n_jobs, report=report)
     return probing_plan(cells, cell_ranks(rows, cells, sample, truth, n_jobs=n_jobs), recall)
