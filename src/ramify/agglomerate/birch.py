@@ -93,7 +93,8 @@ class Birch(TreeEstimator):
         X, n = points.rows, points.n
         if points.is_sparse:  # centres are dense
             X = X[:, columns_in_use(X)]
-        with report.stage("cf-tree", total=1) as advance:
+        # Rows are finite. A BLAS that reads past a last short row may still raise the flag of an invalid operation.
+        with report.stage("cf-tree", total=1) as advance, np.errstate(invalid="ignore"):
             model = CFTree(
                 threshold=self.threshold, branching_factor=self.branching_factor, n_clusters=None, compute_labels=False
             ).fit(X)
