@@ -2,7 +2,6 @@
 
 import warnings
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from ramify.distributed import ShardedGraph
 from ramify.distributed import _clusters as steps
 from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
-from ramify.distributed.rounds import rounds_tree
+from ramify.distributed.rounds import _Run, rounds_tree
 from ramify.distributed.workdir import WorkDir
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
@@ -208,15 +207,35 @@ def choices(nearest, similarity):
 def test_components_across_parts(pairs, seed, here):
     """Any pointers, also long cycles, which nearest neighbours only have by rounding."""
     rng = np.random.default_rng(seed)
-    n, offsets = 60, np.array([0, 10, 10, 45, 60])
+    n, homes, n_parts = 60, steps.Homes(60, 11), 4
     nearest = (np.arange(n) + rng.integers(1, n if seed else 2, n)) % n  # seed 0: one cycle of all
     chosen = choices(nearest, rng.integers(1, 5, n))
     rule = steps.Rule(2.0, pairs, 0.0)
     one = steps.unite(chosen, rule=rule)
-    parts = [tuple(column[a:b] for column in chosen) for a, b in pairwise(offsets)]
-    merged = unite_parts(Shuffle(here, 4), [here.submit(tuple, part) for part in parts], rule, offsets)
+    part_of = homes.part(chosen[0]) % n_parts
+    parts = [tuple(column[part_of == m] for column in chosen) for m in range(n_parts)]
+    merged = unite_parts(Shuffle(here, n_parts), [here.submit(tuple, part) for part in parts], rule, homes)
     for what in ("left", "right", "similarity"):
         np.testing.assert_array_equal(getattr(merged, what), getattr(one, what))
+
+
+def test_every_part_keeps_its_share_of_the_edges(here, monkeypatch):
+    """Clusters are named after their smallest points: ranges of points would leave the edges to the first parts."""
+    rounds = []
+    each = _Run._each
+
+    def watched(run, what, *more):
+        receipts = each(run, what, *more)
+        if what == "state":
+            rounds.append([receipt["edges"] for receipt in receipts])
+        return receipts
+
+    monkeypatch.setattr(_Run, "_each", watched)
+    X = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32)
+    parts = ShardedGraph.from_graph(ramify.neighbors(X, 8), 8)
+    rounds_tree(parts, ramify.SCC(), here, finish_bytes=1e4)
+    assert len(rounds) > 4 and min(rounds[-2]) < min(rounds[0]) / 4
+    assert max(max(edges) / np.mean(edges) for edges in rounds) < 1.5
 
 
 def test_ward_and_weights_of_distances_are_said(here):

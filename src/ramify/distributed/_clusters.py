@@ -1,8 +1,9 @@
 """The clusters of one part between two rounds, in files, and the steps of a round on them.
 
 The same contraction as the native one (``core/rounds/contract.hpp``), cluster by cluster and digit for digit: a cluster
-lives in the part of its smallest point, which names it; only clusters whose nearest has changed are looked at again;
-edges are added up in the same order. So the merges are those of the local engine, whatever the number of parts.
+is named after its smallest point, and lives in the part of that (:class:`Homes`); only clusters whose nearest has
+changed are looked at again; edges are added up in the same order. So the merges are those of the local engine, whatever
+the number of parts.
 
 Files of a part: its graph, which stays; the state of its clusters after each step; the lists of edges that steps wrote,
 each under the names that the other ends had then. One file for all parts, *names*, tells for every name there was the
@@ -20,10 +21,10 @@ import numpy as np
 
 from ramify import _core
 from ramify.distributed._shuffle import Piece
-from ramify.distributed.graph_parts import part_of
 from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
 
 __all__ = [
+    "Homes",
     "Merged",
     "PartInfo",
     "Rule",
@@ -56,6 +57,28 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Homes:
+    """Where n points live: dealt out to the parts in turn.
+
+    Clusters have the names of their smallest points, so with ranges of points the first parts would get them all.
+    """
+
+    n: int
+    n_parts: int
+
+    def part(self, names: np.ndarray) -> np.ndarray:
+        return np.asarray(names % self.n_parts)
+
+    def place(self, names: np.ndarray) -> np.ndarray:
+        """The place of each name within its part."""
+        return np.asarray(names // self.n_parts)
+
+    def names(self, part: int) -> np.ndarray:
+        """All names of a part, in the order of their places."""
+        return np.arange(part, self.n, self.n_parts, dtype=np.int32)
+
+
+@dataclass(frozen=True)
 class PartInfo:
     """What all steps need to know of a part.
 
@@ -65,7 +88,7 @@ class PartInfo:
 
     work: WorkDir
     j: int
-    offsets: np.ndarray
+    homes: Homes
     linkage: str
     shift: float
     slope: float
@@ -74,15 +97,15 @@ class PartInfo:
     weighted: bool
 
     @property
-    def low(self) -> int:
-        return int(self.offsets[self.j])
-
-    @property
-    def high(self) -> int:
-        return int(self.offsets[self.j + 1])
+    def n_parts(self) -> int:
+        return self.homes.n_parts
 
     def mine(self, names: np.ndarray) -> np.ndarray:
-        return np.asarray((names >= self.low) & (names < self.high))
+        return np.asarray(self.homes.part(names) == self.j)
+
+    def named(self, places: np.ndarray) -> np.ndarray:
+        """The names at some places of this part."""
+        return np.asarray((places * self.n_parts + self.j).astype(np.int32))
 
     def file(self, what: str, step: int, part: int | None = None) -> str:
         return self.work.path(file_name(what, step, self.j if part is None else part))
@@ -101,7 +124,7 @@ class _Clusters:
         self.indptr, self.indices, self.weight = base["indptr"], base["indices"], base["value"]
         if not part.finite:
             self.weight = np.where(np.isfinite(self.weight), self.weight, self.weight.dtype.type(part.largest))
-        m = part.high - part.low
+        m = len(self.indptr) - 1
         if step < 0:
             self.best, self.nearest = np.full(m, np.inf), np.full(m, -1, dtype=np.int32)
             self.clean, self.begin = np.zeros(m, dtype=bool), np.zeros(m, dtype=np.int64)
@@ -115,7 +138,7 @@ class _Clusters:
 
     def spans(self, names: np.ndarray) -> tuple[np.ndarray, ...]:
         """Source, owner, start and count of the edges of some clusters of this part."""
-        at = names - self.part.low
+        at = self.part.homes.place(names)
         single = self.length[at] == _SINGLE
         file = np.searchsorted(self.ends, self.begin[at], side="right")
         first = np.concatenate([[0], self.ends])[file]
@@ -143,10 +166,9 @@ class _Clusters:
         total = int(self.ends[-1]) if len(self.ends) else 0
         if len(new[0]):
             if total + len(new[0]) > 2 * live or len(self.steps) >= _LISTS:
-                names = np.flatnonzero(self.length > 0) + self.part.low
+                at = np.flatnonzero(self.length > 0)
                 self.steps, self.ends = np.append(self.steps, step), np.append(self.ends, total + len(new[0]))
-                new = self.edges(new).copy(*self.spans(names))
-                at = names - self.part.low
+                new = self.edges(new).copy(*self.spans(self.part.named(at)))
                 self.begin[at] = np.cumsum(self.length[at]) - self.length[at]
                 self.steps, self.ends, total = self.steps[:0], self.ends[:0], 0
             self.steps, self.ends = np.append(self.steps, step), np.append(self.ends, total + len(new[0]))
@@ -175,12 +197,12 @@ def choose(path: str, part: PartInfo, step: int, names: str, merged: int | None,
     if merged is not None:
         groups.append(_merged_lists(clusters, label, merged, received))
     wanted = (clusters.best >= rule.threshold) & (clusters.best > 0) & ~clusters.clean
-    again = (np.flatnonzero(wanted) + part.low).astype(np.int32)
+    again = part.named(np.flatnonzero(wanted))
     groups.append((again, *clusters.spans(again)))
     home, source, owner, start, count = (np.concatenate(column) for column in zip(*groups, strict=True))
     first = np.flatnonzero(np.concatenate([[True], home[1:] != home[:-1]]))[: len(home)]
     homes = home[first]
-    at = homes - part.low
+    at = part.homes.place(homes)
     keep = clusters.length[at] != _SINGLE  # the edges of single points are not added up
     bounds = np.append(first, len(home)).astype(np.int64)
     edges = clusters.edges(*received)
@@ -223,9 +245,9 @@ def _merged_lists(clusters: _Clusters, label: np.ndarray, merged: int, received:
     at = np.searchsorted(where[1], member[~own])
     for column, values in zip(spans, where, strict=True):
         column[~own] = values[at]
-    gone = right[part.mine(right)] - part.low
+    gone = part.homes.place(right[part.mine(right)])
     clusters.best[gone], clusters.nearest[gone], clusters.clean[gone], clusters.length[gone] = 0.0, -1, True, 0
-    made = roots - part.low
+    made = part.homes.place(roots)
     clusters.length[made] = np.maximum(clusters.length[made], 0)  # no longer single
     clusters.best[made], clusters.clean[made] = 0.0, True
     return (home, *spans)
@@ -234,7 +256,7 @@ def _merged_lists(clusters: _Clusters, label: np.ndarray, merged: int, received:
 def _received(part: PartInfo, step: int, before: int) -> tuple[list[Any], tuple[np.ndarray, ...]]:
     """The lists that other parts sent, and the source, owner, start and count of each, by owner."""
     lists, rows = [], []
-    for i in range(len(part.offsets) - 1):
+    for i in range(part.n_parts):
         if i == part.j:
             continue
         sent = Slices(part.file("sent", step, i))
@@ -258,7 +280,7 @@ def _chosen(clusters: _Clusters, rule: Rule) -> tuple[np.ndarray, ...]:
     if not rule.pairs:
         some &= clusters.best >= rule.threshold
     at = np.flatnonzero(some)
-    return (at + clusters.part.low).astype(np.int32), clusters.nearest[at], clusters.best[at]
+    return clusters.part.named(at), clusters.nearest[at], clusters.best[at]
 
 
 def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
@@ -266,7 +288,7 @@ def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
     label = read_arrays(part.work.path(names))["label"]
     _, right, _ = read_merges(part.work, step)
     member = np.sort(right[part.mine(right)])
-    to = part_of(part.offsets, label[member])
+    to = part.homes.part(label[member])
     away = to != part.j
     member, to = member[away], to[away]
     order = np.argsort(to, kind="stable")
@@ -274,7 +296,7 @@ def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
     clusters = _Clusters(part, step)
     spans = clusters.spans(member)
     key, value, pairs = clusters.edges().copy(*spans)
-    cut = np.searchsorted(to[order], np.arange(len(part.offsets)))
+    cut = np.searchsorted(to[order], np.arange(part.n_parts + 1))
     edge_cut = np.concatenate([[0], np.cumsum(spans[3])])[cut]
     arrays = {"member": member, "count": spans[3], "cut": cut, "edge_cut": edge_cut}
     return {"bytes": write_arrays(path, **arrays, key=key, value=value, pairs=pairs)}
@@ -283,33 +305,38 @@ def send(path: str, part: PartInfo, step: int, names: str) -> Receipt:
 def remaining(part: PartInfo, step: int, label: np.ndarray, alive: np.ndarray) -> tuple[np.ndarray, ...]:
     """The clusters of a part for the native contraction, ``alive`` the names of all.
 
-    Degree, ends, values and pairs of the edges; best, nearest, clean and single.
+    Their places among all and degrees; ends, values and pairs of the edges; best, nearest, clean and single.
     """
     clusters = _Clusters(part, step)
-    names = alive[slice(*np.searchsorted(alive, [part.low, part.high]))]
+    here = np.flatnonzero(part.mine(alive))
+    names = alive[here]
     spans = clusters.spans(names)
     key, value, pairs = clusters.edges().copy(*spans)
     ends = np.searchsorted(alive, label[key]).astype(np.int32)
-    at = names - part.low
+    at = part.homes.place(names)
     nearest = clusters.nearest[at]
     place = np.minimum(np.searchsorted(alive, nearest), len(alive) - 1)
     nearest = np.where(alive[place] == nearest, place, -1).astype(np.int32)
-    return spans[3], ends, value, pairs, clusters.best[at], nearest, clusters.clean[at], clusters.length[at] == _SINGLE
+    single = clusters.length[at] == _SINGLE
+    return here, spans[3], ends, value, pairs, clusters.best[at], nearest, clusters.clean[at], single
 
 
 def no_edges(count: int) -> tuple[np.ndarray, ...]:
     """What :func:`remaining` gives for clusters without an edge."""
     none, empty = np.full(count, -1, dtype=np.int32), np.empty(0)
     never = np.zeros(count, dtype=bool)
-    return np.zeros(count, dtype=np.int64), none[:0], empty, empty, np.zeros(count), none, ~never, never
+    zero = np.zeros(count, dtype=np.int64)
+    return np.arange(count), zero, none[:0], empty, empty, np.zeros(count), none, ~never, never
 
 
 # --- what merges ------------------------------------------------------------------------------------------------------
 
 
 def choices(paths: list[str]) -> Piece:
-    """Name, nearest and similarity of the clusters of parts that could merge; their weakest merge, if that counts."""
-    return tuple(np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True))
+    """Name, nearest and similarity of what could merge in some parts, by name; its weakest merge, if that counts."""
+    whole = [np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True)]
+    order = np.argsort(whole[0])
+    return tuple(column[order] for column in whole)
 
 
 @dataclass(frozen=True)

@@ -13,22 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from ramify.distributed._clusters import Merged, Rule, strongest, unite
+from ramify.distributed._clusters import Homes, Merged, Rule, strongest, unite
 from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
 
 __all__ = ["unite_parts"]
 
 
-def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, offsets: np.ndarray) -> Merged:
-    """:func:`unite` over futures of the choices of each part: all the merges."""
+def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, homes: Homes) -> Merged:
+    """:func:`unite` over futures of the choices of each part: all the merges.
+
+    Part m has the choices of every so many-th home, from home m on.
+    """
+    to = {"homes": homes, "n_parts": shuffle.n_parts}
     state = shuffle.map(_begin, chosen, rule=rule)
     stable = 0
     while stable < 2:
-        asked = shuffle.map(_ask, state, offsets=offsets)
+        asked = shuffle.map(_ask, state, **to)
         taken = shuffle.exchange(_take, shuffle.exchange(_answer, asked), asked)
         stable = 0 if any(shuffle.notes(taken)) else stable + 1
         state = shuffle.map(_kept, taken)
-    sent = shuffle.map(_send, chosen, state, offsets=offsets)
+    sent = shuffle.map(_send, chosen, state, **to)
     whole = shuffle.exchange(_receive, sent)
     merged = Merged.join(shuffle.client.gather(shuffle.map(unite, whole, rule=rule, all_of_them=False)))
     shuffle.notes([])
@@ -48,9 +52,9 @@ def _begin(chosen: Piece, *, rule: Rule) -> Piece:
     return name, np.where(strong, nearest, name), name, np.full(len(name), -1)
 
 
-def _ask(state: Piece, *, offsets: np.ndarray) -> Sent:
+def _ask(state: Piece, *, homes: Homes, n_parts: int) -> Sent:
     wanted = np.unique(state[1])
-    return Sent(state, split(offsets, wanted))
+    return Sent(state, split(homes.part(wanted) % n_parts, n_parts, wanted))
 
 
 def _answer(state: Piece, asked: list[Piece]) -> Sent:
@@ -62,7 +66,8 @@ def _answer(state: Piece, asked: list[Piece]) -> Sent:
 def _take(state: Piece, answers: list[Piece], asked: Sent) -> Sent:
     name, pointer, low, component = state
     wanted = np.concatenate([piece[0] for piece in asked.pieces])
-    at = np.searchsorted(wanted, pointer)
+    order = np.argsort(wanted)
+    at = order[np.searchsorted(wanted, pointer, sorter=order)]
     there, lowest = (np.concatenate(column)[at] for column in zip(*answers, strict=True))
     return Sent((name, there, np.minimum(low, lowest), lowest), [], bool((lowest != component).any()))
 
@@ -71,11 +76,11 @@ def _kept(sent: Sent) -> Any:
     return sent.kept
 
 
-def _send(chosen: Piece, state: Piece, *, offsets: np.ndarray) -> Sent:
-    return Sent(None, split(offsets, state[3], *chosen))
+def _send(chosen: Piece, state: Piece, *, homes: Homes, n_parts: int) -> Sent:
+    return Sent(None, split(homes.part(state[3]) % n_parts, n_parts, *chosen))
 
 
 def _receive(_: None, pieces: list[Piece]) -> Piece:
-    whole = [np.concatenate(column) for column in list(zip(*pieces, strict=True))[1:]]
+    whole = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     order = np.argsort(whole[0])
     return tuple(column[order] for column in whole)

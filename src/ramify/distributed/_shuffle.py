@@ -16,7 +16,7 @@ import numpy as np
 
 from ramify.distributed.graph_parts import part_of
 
-__all__ = ["Piece", "Sent", "Shuffle", "nbytes", "piece", "split"]
+__all__ = ["Piece", "Sent", "Shuffle", "nbytes", "piece", "split", "split_by_range"]
 
 Piece = tuple[np.ndarray, ...]
 
@@ -73,12 +73,16 @@ class Shuffle:
         return notes
 
 
-def split(offsets: np.ndarray, names: np.ndarray, *arrays: np.ndarray) -> list[Piece]:
-    """The rows of some arrays by the part that each name lies in, in their order."""
-    to = part_of(offsets, names)
+def split(to: np.ndarray, n_parts: int, *arrays: np.ndarray) -> list[Piece]:
+    """The rows of some arrays by the part that each goes to, in their order."""
     order = np.argsort(to, kind="stable")
-    cuts = np.searchsorted(to[order], np.arange(len(offsets)))
-    return [tuple(array[order[a:b]] for array in (names, *arrays)) for a, b in pairwise(cuts)]
+    cuts = np.searchsorted(to[order], np.arange(n_parts + 1))
+    return [tuple(array[order[a:b]] for array in arrays) for a, b in pairwise(cuts)]
+
+
+def split_by_range(offsets: np.ndarray, ids: np.ndarray, *arrays: np.ndarray) -> list[Piece]:
+    """Some ids and what belongs to them, by the range that each id lies in."""
+    return split(part_of(offsets, ids), len(offsets) - 1, ids, *arrays)
 
 
 def nbytes(sent: Piece) -> int:

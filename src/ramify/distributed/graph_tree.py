@@ -19,7 +19,7 @@ import numpy as np
 
 from ramify.agglomerate.reciprocal import ReciprocalNN
 from ramify.distributed._assemble import Below, put_together
-from ramify.distributed._shuffle import Piece, Sent, Shuffle, split
+from ramify.distributed._shuffle import Piece, Sent, Shuffle, split_by_range
 from ramify.distributed.cluster import task_memory
 from ramify.distributed.graph_parts import Part, ShardedGraph, _reverse
 from ramify.distributed.rounds import rounds_tree
@@ -230,7 +230,7 @@ def _directed(home: _Home) -> int:
 
 
 def _ask(home: _Home, edges: Part, *, offsets: np.ndarray) -> Sent:
-    return Sent(home, split(offsets, np.unique(edges[1])))
+    return Sent(home, split_by_range(offsets, np.unique(edges[1])))
 
 
 def _answer(home: _Home, asked: list[Piece], low: int) -> Sent:
@@ -419,7 +419,7 @@ def _below(group: _Group, base: int) -> Below:
 
 
 def _labels(group: _Group, base: int, offsets: np.ndarray) -> Sent:
-    return Sent(None, split(offsets, group.ids, group.label.astype(np.int64) + base))
+    return Sent(None, split_by_range(offsets, group.ids, group.label.astype(np.int64) + base))
 
 
 def _home_labels(pieces: list[Piece]) -> np.ndarray:
@@ -429,7 +429,7 @@ def _home_labels(pieces: list[Piece]) -> np.ndarray:
 
 def _ask_columns(home: _Home, label: np.ndarray, *, offsets: np.ndarray) -> Sent:
     assert home.edges is not None
-    return Sent((home.edges, label), split(offsets, np.unique(home.edges[1])))
+    return Sent((home.edges, label), split_by_range(offsets, np.unique(home.edges[1])))
 
 
 def _answer_labels(kept: tuple[Part, np.ndarray], asked: list[Piece], low: int) -> Sent:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from ramify.distributed._below import Below, write_rounds
 from ramify.distributed._components import unite_parts
 from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.cluster import task_room
-from ramify.distributed.graph_parts import Part, ShardedGraph, part_of
+from ramify.distributed.graph_parts import Part, ShardedGraph
 from ramify.distributed.tree_folder import TreeFolder
 from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, work_dir, write_arrays
 from ramify.errors import InvalidInput
@@ -130,9 +129,9 @@ class _Run:
     ) -> None:
         self.graph, self.estimator, self.client, self.finish_bytes = graph, estimator, client, finish_bytes
         self.mass = sample_weight if estimator.linkage == "average" else None
-        self.offsets = _larger_parts(graph, client)
-        self.n_parts = len(self.offsets) - 1
-        self.work = work.below(f"{self.n_parts}-parts-{finish_bytes:.0f}")
+        self.n_parts = _count_parts(graph, client)
+        self.homes = steps.Homes(graph.n, self.n_parts)
+        self.work = work.below(f"{self.n_parts}-homes-{finish_bytes:.0f}")
         self.rule = {"epsilon": 0.0, "until_stable": True, **estimator._rule()}
         empty = np.empty(0, dtype=np.float32)
         known = NeighborGraph([0], [], empty, metric=graph.metric, kind=graph.kind)
@@ -164,7 +163,7 @@ class _Run:
 
     def _part(self, j: int) -> steps.PartInfo:
         about = (self.shift, self.slope, max(self.spread.high, 0.0), self.spread.finite, self.mass is not None)
-        return steps.PartInfo(self.work, j, self.offsets, self.estimator.linkage, *about)
+        return steps.PartInfo(self.work, j, self.homes, self.estimator.linkage, *about)
 
     # --- the graph ----------------------------------------------------------------------------------------------------
 
@@ -175,11 +174,11 @@ class _Run:
         base = [f"base-{j:05d}" for j in range(self.n_parts)]
 
         def turn(name: str, i: int) -> tuple[Any, ...]:
-            return _turn, graph.parts[i], int(graph.offsets[i]), self.offsets, graph.symmetric
+            return _turn, graph.parts[i], int(graph.offsets[i]), self.homes, graph.symmetric
 
         def both(name: str, j: int) -> tuple[Any, ...]:
             about = (graph.values, known.kind, known.to_height)
-            return _both, work, turned, j, self.offsets, *about
+            return _both, work, turned, j, self.homes, *about
 
         self._stage(turned, turn)
         receipts = self._stage(base, both)
@@ -187,13 +186,18 @@ class _Run:
         return sum((Spread(**receipt) for receipt in receipts), start=Spread())
 
     def _sample(self) -> np.ndarray:
-        """The same values as :meth:`Links.quantiles` takes."""
-        values = [read_arrays(self.work.path(f"base-{j:05d}"))["value"] for j in range(self.n_parts)]
-        counts = [len(value) for value in values]
-        stride = max(1, sum(counts) >> 20)
-        first = -(np.cumsum(counts) - counts) % stride
-        some = np.concatenate([value[start::stride] for value, start in zip(values, first, strict=True)])
-        return self.shift + self.slope * some.astype(np.float64)
+        """The same values as :meth:`Links.quantiles` takes: every so many-th edge of the whole graph."""
+        parts = [read_arrays(self.work.path(f"base-{j:05d}")) for j in range(self.n_parts)]
+        rows = [self.homes.names(j) for j in range(self.n_parts)]
+        indptr = _indptr(rows, [np.diff(part["indptr"]) for part in parts])
+        stride = max(1, int(indptr[-1]) >> 20)
+        some = []
+        for part, row in zip(parts, rows, strict=True):
+            first = -indptr[row] % stride
+            count = -(-(np.diff(part["indptr"]) - first) // stride).clip(max=0)
+            nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            some.append(part["value"][np.repeat(part["indptr"][:-1] + first, count) + nth * stride])
+        return self.shift + self.slope * np.concatenate(some).astype(np.float64)
 
     # --- the rounds ---------------------------------------------------------------------------------------------------
 
@@ -202,7 +206,7 @@ class _Run:
         edge = _EDGE + (8 if self.estimator.linkage == "complete" else 0)
         n, n_edges = self.graph.n, self.spread.count
         if n_edges * edge <= self.finish_bytes or n == 1:
-            about = (self.work, self.n_parts, self.links, self.mass, self.estimator, thresholds, self.rule)
+            about = (self.work, self.homes, self.links, self.mass, self.estimator, thresholds, self.rule)
             merges, used_here = self.client.submit(_whole, *about, pure=False).result()
             advance(n - 1)
             return [], merges, used_here
@@ -249,11 +253,11 @@ class _Run:
         elif found is None:
             # Few parts, as large as a task has room for: their pieces are as many as their square.
             share = max(sum(self.client.nthreads().values()), count * _UNITED / max(self.finish_bytes, 1.0))
-            cuts = np.unique(np.linspace(0, self.n_parts, 1 + int(min(np.ceil(share), self.n_parts))).astype(int))
-            shuffle = Shuffle(self.client, len(cuts) - 1)
+            n_parts = int(min(np.ceil(share), self.n_parts))
+            shuffle = Shuffle(self.client, n_parts)
             files = [self.work.path(steps.file_name("choices", step, j)) for j in range(self.n_parts)]
-            chosen = shuffle.map(steps.choices, [files[a:b] for a, b in pairwise(cuts)])
-            united = unite_parts(shuffle, chosen, rule, self.offsets[cuts])
+            chosen = shuffle.map(steps.choices, [files[m::n_parts] for m in range(n_parts)])
+            united = unite_parts(shuffle, chosen, rule, self.homes)
             write_arrays(self.work.path("united"), left=united.left, right=united.right, similarity=united.similarity)
             task = (steps.apply_file, self.work, step, names, "united")
             (found,) = self._stage([name], lambda name, i: task)
@@ -277,25 +281,23 @@ class _Run:
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _larger_parts(graph: ShardedGraph, client: Any) -> np.ndarray:
-    """Offsets of the parts for the rounds: runs of the graph's own, as large as a task has room for."""
+def _count_parts(graph: ShardedGraph, client: Any) -> int:
+    """Parts for the rounds: no more than the graph's own, as large as a task has room for."""
     k = int(graph.info.get("k", 25))
     wanted = int(np.ceil(graph.n * 2 * k * _SORTED / (task_room(client) / 2)))
-    count = min(max(wanted, sum(client.nthreads().values())), graph.n_parts)
-    ends = np.searchsorted(graph.offsets, graph.n * np.arange(1, count) / count)
-    return np.unique(graph.offsets[np.concatenate([[0], ends, [graph.n_parts]])])
+    return min(max(wanted, sum(client.nthreads().values())), graph.n_parts)
 
 
-def _turn(path: str, part: Part, low: int, offsets: np.ndarray, symmetric: bool) -> Receipt:
+def _turn(path: str, part: Part, low: int, homes: steps.Homes, symmetric: bool) -> Receipt:
     """The edges of a part in both directions, by the part of their row."""
     indptr, columns, value = part
     rows = np.repeat(np.arange(low, low + len(indptr) - 1, dtype=np.int32), np.diff(indptr))
     columns = columns.astype(np.int32)
     if not symmetric:
         rows, columns, value = np.append(rows, columns), np.append(columns, rows), np.append(value, value)
-    to = part_of(offsets, rows).astype(np.int16 if len(offsets) < 2**15 else np.int32)
+    to = homes.part(rows).astype(np.int16 if homes.n_parts < 2**15 else np.int32)
     order = np.argsort(to, kind="stable")
-    cut = np.searchsorted(to[order], np.arange(len(offsets)))
+    cut = np.searchsorted(to[order], np.arange(homes.n_parts + 1))
     return {"bytes": write_arrays(path, cut=cut, row=rows[order], column=columns[order], value=value[order])}
 
 
@@ -304,7 +306,7 @@ def _both(
     work: WorkDir,
     turned: list[str],
     j: int,
-    offsets: np.ndarray,
+    homes: steps.Homes,
     stored: str,
     kind: str,
     to_height: HeightRule,
@@ -315,9 +317,8 @@ def _both(
         edges = Slices(work.path(name))
         some = edges.read("cut", j, j + 2)
         pieces.append(tuple(edges.read(column, *some) for column in ("row", "column", "value")))
-    low, high = int(offsets[j]), int(offsets[j + 1])
     rows, columns, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    key = (rows - low).astype(np.int64) << 32 | columns
+    key = homes.place(rows).astype(np.int64) << 32 | columns
     del rows, columns, pieces
     order = np.argsort(key, kind="stable")
     key, value = key[order], value[order]
@@ -326,7 +327,7 @@ def _both(
     if len(key):
         value = (np.minimum if stored == "distance" else np.maximum).reduceat(value, start)
     key = key[start]
-    indptr = np.searchsorted(key, np.arange(high - low + 1, dtype=np.int64) << 32)
+    indptr = np.searchsorted(key, np.arange(len(homes.names(j)) + 1, dtype=np.int64) << 32)
     value = _similarities(value, stored, kind, to_height)
     write_arrays(path, indptr=indptr, indices=(key & 0x7FFFFFFF).astype(np.int32), value=value)
     return asdict(Spread.of(value))
@@ -344,7 +345,7 @@ def _similarities(value: np.ndarray, stored: str, kind: str, to_height: HeightRu
 
 def _whole(
     work: WorkDir,
-    n_parts: int,
+    homes: steps.Homes,
     about: dict[str, Any],
     mass: np.ndarray | None,
     estimator: RoundsEstimator,
@@ -352,18 +353,14 @@ def _whole(
     rule: dict[str, Any],
 ) -> tuple[RoundMerges, np.ndarray]:
     """The local engine, on one worker."""
-    parts = [read_arrays(work.path(f"base-{j:05d}")) for j in range(n_parts)]
-    ends = np.cumsum([0] + [len(part["indices"]) for part in parts])
-    value = np.concatenate([part["value"] for part in parts])
+    parts = [read_arrays(work.path(f"base-{j:05d}")) for j in range(homes.n_parts)]
+    rows = [homes.names(j) for j in range(homes.n_parts)]
+    degree = [np.diff(part["indptr"]) for part in parts]
+    indptr, indices, value = _woven(rows, degree, *([part[name] for part in parts] for name in ("indices", "value")))
     known = np.isfinite(value)
-    links = Links(
-        **about,
-        indptr=np.concatenate(
-            [part["indptr"][:-1] + start for part, start in zip(parts, ends, strict=False)] + [ends[-1:]]
-        ),
-        indices=np.concatenate([part["indices"] for part in parts]),
-        value=value if known.all() else np.where(known, value, value.max(initial=0.0, where=known)),
-    )
+    if not known.all():
+        value = np.where(known, value, value.max(initial=0.0, where=known))
+    links = Links(**about, indptr=indptr, indices=indices, value=value)
     core = contraction(links, estimator.linkage, mass, estimator.n_jobs)
     return run_rounds(
         core, links, thresholds, pairs=estimator._pairs, stage=estimator._method, report=Progress(), **rule
@@ -386,12 +383,13 @@ def _finish(
     alive = np.flatnonzero(label == np.arange(len(label), dtype=np.int32))
     some = parts if thresholds else []  # after the last round only the names and sizes of what is left count
     of_parts = [steps.remaining(part, step, label, alive) for part in some] or [steps.no_edges(len(alive))]
-    degree, ends, value, number, best, nearest, clean, single = (
-        np.concatenate(column) for column in zip(*of_parts, strict=True)
-    )
+    rows, degree, *columns = (list(column) for column in zip(*of_parts, strict=True))
     del of_parts
+    indptr, ends, value, number = _woven(rows, degree, *columns[:3])
+    order = np.argsort(np.concatenate(rows))
+    best, nearest, clean, single = (np.concatenate(column)[order] for column in columns[3:])
     core = _core.GraphContraction(
-        np.concatenate([[0], np.cumsum(degree)]),
+        indptr,
         ends,
         value,
         number,
@@ -409,6 +407,27 @@ def _finish(
     return RoundMerges(
         alive[merges.left], alive[merges.right], merges.similarity, merges.round - 1, merges.n_rounds
     ), used.tolist()
+
+
+def _indptr(rows: list[np.ndarray], degree: list[np.ndarray]) -> np.ndarray:
+    """Where the edges of each row of a whole graph begin, of the rows of its parts."""
+    indptr = np.zeros(sum(map(len, rows)) + 1, dtype=np.int64)
+    for row, count in zip(rows, degree, strict=True):
+        indptr[row + 1] = count
+    return np.cumsum(indptr, out=indptr)
+
+
+def _woven(rows: list[np.ndarray], degree: list[np.ndarray], *columns: list[np.ndarray]) -> list[np.ndarray]:
+    """The whole graph of parts: ``indptr``, then each column of its edges. Parts are let go as they are read."""
+    indptr = _indptr(rows, degree)
+    whole = [np.empty(indptr[-1] if any(map(len, column)) else 0, dtype=column[0].dtype) for column in columns]
+    for j, (row, count) in enumerate(zip(rows, degree, strict=True)):
+        at = np.repeat(indptr[row] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+        for one, column in zip(whole, columns, strict=True):
+            if len(column[j]):  # complete linkage alone keeps numbers of pairs
+                one[at] = column[j]
+            column[j] = column[j][:0]
+    return [indptr, *whole]
 
 
 def _joined(done: list[tuple[np.ndarray, ...]], rest: RoundMerges, n_rounds: int) -> RoundMerges:
