@@ -41,3 +41,14 @@ def document(taxonomy, texts, tmp_path):
     vectors = rng.normal(size=(len(texts), 5)).astype(np.float32)
     other = ramify.fit(vectors, "hac")
     return open_document(file, labels=labels, vectors=vectors, points=vectors[:, :2], compare=other, title="things")
+
+
+@pytest.fixture(scope="session")
+def tree_folder(tmp_path_factory):
+    """A tree of 90 items in a folder, and its groups: 40 items of three kinds and 50 more."""
+    pytest.importorskip("pyarrow")
+    from ramify.distributed import TreeFolder
+
+    rng = np.random.default_rng(2)
+    X = np.repeat(np.eye(4) * 20, [13, 13, 14, 50], axis=0) + rng.normal(size=(90, 4))
+    return TreeFolder.write(ramify.fit(X, "hac"), tmp_path_factory.mktemp("folder") / "big", n_groups=5)

@@ -313,6 +313,24 @@ def test_an_item_among_very_many(browser):
     explorer.stop()
 
 
+def test_a_tree_in_a_folder_opens_a_group_and_leads_back(browser, tree_folder):
+    explorer = Explorer(open_document(tree_folder.folder), port=0).start()
+    page = open_page(browser, f"{explorer.url}#node=1")
+    page.get_by_role("button", name="Open this group").click()
+    page.wait_for_url("**/below/1/")
+    until(page, "globalThis.ramify && ramify.ready")
+    assert page.locator("#title").inner_text() == "big, group 1"
+    assert page.locator("#card .facts").first.inner_text().startswith(f"{tree_folder.size[1]} items")
+    page.get_by_role("button", name="Rename").click()  # the token came along
+    page.locator("#new-name").fill("second")
+    page.locator("#dialog button[type=submit]").click()
+    until(page, "document.querySelector('#card h2')?.textContent === 'second'")
+    page.get_by_role("button", name="The whole tree").click()
+    until(page, "globalThis.ramify && ramify.ready && document.querySelector('#title').textContent === 'big'")
+    page.close()
+    explorer.stop()
+
+
 def test_images_and_those_that_are_missing(browser, taxonomy, tmp_path):
     from matplotlib import image
 

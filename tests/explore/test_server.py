@@ -398,3 +398,28 @@ def test_the_command_says_which_port_it_took_and_stops(tmp_path, taxonomy):
         _, errors = process.communicate(timeout=20)
         taken.stop()
     assert "Traceback" not in errors
+
+
+def test_a_tree_in_a_folder_opens_group_by_group(tree_folder):
+    items = [f"thing {i}" for i in range(90)]
+    document = open_document(tree_folder.folder, items=items)
+    with TestClient(make_app(document, token=TOKEN), base_url="http://127.0.0.1:8765") as client:
+        meta = client.get("/api/meta").json()
+        assert meta["n"] == tree_folder.top.n_leaves and meta["below"] and not meta["is_below"]
+        seen = []
+        for group in range(meta["n"]):
+            below = client.get(f"/below/{group}/api/meta").json()
+            assert below["is_below"] and not below["below"] and below["n"] == tree_folder.size[group]
+            page = client.get(f"/below/{group}/api/items?node={below['root']['id']}&limit=200").json()
+            seen += [item["text"] for item in page["items"]]
+        assert sorted(seen) == sorted(items)
+        assert client.get("/below/0/").status_code == client.get("/below/0/main.js").status_code == 200
+        assert "default-src 'none'" in client.get("/below/0/").headers["content-security-policy"]
+        assert client.get("/below/0/", headers={"host": "evil.example"}).status_code == 421
+        rename = {"op": "rename", "node": client.get("/below/0/api/meta").json()["root"]["id"], "name": "first"}
+        assert client.post("/below/0/api/edit", json=rename).status_code == 403
+        assert client.post("/below/0/api/edit", json=rename, headers={"x-ramify-token": TOKEN}).status_code == 200
+        for wrong in (meta["n"], 10**12):
+            answer = client.get(f"/below/{wrong}/")
+            assert answer.status_code == 404 and "group must be" in answer.json()["error"]
+        assert client.get("/below/x/").status_code == 404

@@ -150,7 +150,8 @@ class TreeFolder:
             leaf, size = self._groups.leaf.tolist(), self._groups.size.tolist()
             first = [f"leaf {i}" if items is None else str(items[i]) for i in leaf]
             return self.top, [
-                f"group {g}: {n} leaves, {name}" for g, (n, name) in enumerate(zip(size, first, strict=True))
+                f"{name} (group {g}, {n} {'leaf' if n == 1 else 'leaves'})"
+                for g, (n, name) in enumerate(zip(size, first, strict=True))
             ]
         tree, members = self._below(v)
         return tree, [str(i) if items is None else str(items[i]) for i in members.tolist()]

@@ -15,7 +15,7 @@ from ramify.explore.text import Items
 from ramify.explore.view import MOST_CHILDREN, View
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ramify.dag import ClusterDag
     from ramify.taxonomy import Taxonomy
@@ -44,6 +44,10 @@ class Document:
         The file of the taxonomy: edits are saved there. Without one they last as long as the server.
     dag : ClusterDag, optional
         Clusters of the same items that may overlap: cards say what else a cluster or an item belongs to.
+    below : callable from an item to a Document, optional
+        Where an item stands for a tree of its own, which the page opens.
+    is_below : bool
+        Whether this is such a tree, from which the page leads back.
     """
 
     def __init__(
@@ -59,6 +63,8 @@ class Document:
         other_name: str = "the other tree",
         file: Path | None = None,
         dag: ClusterDag | None = None,
+        below: Callable[[int], Document] | None = None,
+        is_below: bool = False,
     ) -> None:
         self.taxonomy = taxonomy
         self.title = title
@@ -66,6 +72,8 @@ class Document:
         self.other = other
         self.other_name = other_name
         self.dag = dag
+        self.below = below
+        self.is_below = is_below
         self._extra = {"labels": labels, "vectors": vectors, "points": points, "images": images}
         self._lock = Lock()
         self._agreement: list[dict[str, Any]] | None = None
@@ -127,6 +135,8 @@ class Document:
             "edits": {"done": len(edits.done), "undone": len(edits.undone)},
             "hidden": [self.view.record(v) for v in sorted(self.view.hidden)][:MOST_CHILDREN],
             "saved": self.file is not None,
+            "below": self.below is not None,
+            "is_below": self.is_below,
         }
 
     def save_in(self, file: Path) -> None:

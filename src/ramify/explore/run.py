@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +18,13 @@ from ramify.explore.document import Document
 from ramify.explore.page import page_of
 from ramify.explore.server import make_app, new_token
 from ramify.io import atomic_write, check_items
-from ramify.validate import is_sparse
+from ramify.validate import check_int, is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ramify.dag import ClusterDag
+    from ramify.distributed import TreeFolder
     from ramify.taxonomy import Taxonomy
     from ramify.tree import Tree
 
@@ -58,7 +60,7 @@ def open_document(
     title : str, optional
     node : int, optional
         Of a tree in a folder (:class:`ramify.distributed.TreeFolder`): what is below this node of its top, in place of
-        the top itself. Nothing else is read.
+        the top itself. Nothing else is read. The page of a top opens what is below a group as it is asked for.
     """
     from ramify.dag import ClusterDag
     from ramify.distributed.tree_folder import TreeFolder, is_tree_folder
@@ -68,10 +70,15 @@ def open_document(
 
     if vectors is not None and not is_sparse(vectors):
         vectors = np.asarray(vectors)
-    file = dag = None
+    file = dag = below = None
     if isinstance(what, str | Path) and is_tree_folder(what):
-        title = title or (Path(what).name if node is None else f"{Path(what).name}, node {node}")
-        what, items = TreeFolder(what).view(node, items)
+        title = title or Path(what).name
+        folder = TreeFolder(what)
+        if node is None:
+            below = partial(_group_of, folder, items, title)
+        else:
+            title = f"{title}, node {node}"
+        what, items = folder.view(node, items)
     elif node is not None:
         raise InvalidInput("node belongs to a tree in a folder, of which it names the part to open.")
     if isinstance(what, str | Path):
@@ -94,8 +101,7 @@ def open_document(
             check_items(list(items), what.n_leaves, what="items", rows="leaves of the tree")
         if vectors is not None and vectors.shape[0] != what.n_leaves:
             raise InvalidInput(f"vectors must have one entry a leaf ({what.n_leaves}), got {vectors.shape[0]}.")
-        readable = what.condense() if what.n_leaves > 2 else what
-        what = Taxonomy(readable, items, full=what, X=vectors)
+        what = _readable(what, items, vectors)
     elif not isinstance(what, Taxonomy):
         raise InvalidInput(f"explore takes a Taxonomy, a Tree or a file, got {type(what).__name__}.")
     other_name = Path(compare).stem if isinstance(compare, str | Path) else "the other tree"
@@ -111,7 +117,20 @@ def open_document(
         other_name=other_name,
         file=file,
         dag=dag,
+        below=below,
     )
+
+
+def _readable(tree: Tree, items: Sequence[Any] | None, vectors: Any = None) -> Taxonomy:
+    from ramify.taxonomy import Taxonomy
+
+    return Taxonomy(tree.condense() if tree.n_leaves > 2 else tree, items, full=tree, X=vectors)
+
+
+def _group_of(folder: TreeFolder, items: Sequence[Any] | None, title: str, group: int) -> Document:
+    """What is below one group of the top."""
+    check_int("group", group, low=0, high=folder.top.n_leaves - 1)
+    return Document(_readable(*folder.view(group, items)), title=f"{title}, group {group}", is_below=True)
 
 
 def write_page(what: Any, path: str | Path, **options: Any) -> None:

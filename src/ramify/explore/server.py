@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ _HEADERS = {
 }
 _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _MOST_BODY = 100_000
+_KEPT_BELOW = 8
 _WINDOW = {"left": "0", "top": "0", "side": "1"}
 
 
@@ -59,7 +61,7 @@ def make_app(document: Document, *, token: str, hosts: tuple[str, ...] = (), fra
     """
     try:
         from starlette.applications import Starlette
-        from starlette.routing import Route
+        from starlette.routing import Mount, Route
     except ImportError:
         raise MissingExtra("The explorer", "explore") from None
 
@@ -103,7 +105,9 @@ def make_app(document: Document, *, token: str, hosts: tuple[str, ...] = (), fra
         except RamifyError as error:
             return _error(400, str(error))
 
-    routes = [Route(f"/api/{name}", question(answer)) for name, answer in _questions(document).items()]
+    routes: list[Any] = [Route(f"/api/{name}", question(answer)) for name, answer in _questions(document).items()]
+    if document.below is not None:
+        routes.append(Mount("/below/{group:int}", _Below(document.below, token=token, hosts=hosts, frame=frame)))
     app: Any = Starlette(
         routes=[
             *routes,
@@ -114,6 +118,22 @@ def make_app(document: Document, *, token: str, hosts: tuple[str, ...] = (), fra
     )
     app.add_middleware(_Guard, names=names, headers={**_HEADERS, "Content-Security-Policy": policy})
     return app
+
+
+class _Below:
+    """The same pages for what is below a group of the top: made when first asked for, the last few kept."""
+
+    def __init__(self, below: Callable[[int], Document], **options: Any) -> None:
+        self.app = lru_cache(_KEPT_BELOW)(lambda group: make_app(below(group), **options))
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from starlette.concurrency import run_in_threadpool
+
+        try:
+            app = await run_in_threadpool(self.app, scope["path_params"]["group"])
+        except RamifyError as error:
+            app = _error(404, str(error))
+        await app(scope, receive, send)
 
 
 class _Guard:

@@ -115,6 +115,7 @@ export class Card {
     const row = make("div", { class: "actions" });
     const add = (text, action) => row.append(make("button", { type: "button", onclick: action }, text));
     if (node.parent) add("Zoom in here", () => this.actions.zoom(node));
+    if (this.meta.below && data.leaf) add("Open this group", () => { location.href = `below/${data.row}/`; });
     if (this.meta.compare) add("Compare", () => this.actions.compare(node));
     if (this.source.canWrite && !data.leaf) {
       add("Rename", () => this.rename(node, data));

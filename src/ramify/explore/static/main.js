@@ -99,7 +99,7 @@ async function restore() {
   for (const key of ["level", "n", "height"]) if (parts.has(key)) cut[key] = Number(parts.get(key));
   await setCut(Object.keys(cut).length ? cut : meta.levels.length ? { level: 0 } : { n: Math.min(12, meta.n) }, false);
   const node = parts.has("node") ? await nodes.reach(Number(parts.get("node"))) : nodes.root;
-  if (node) select(node, { push: false, zoom: true, animate: false });
+  select(node ?? nodes.root, { push: false, zoom: true, animate: false });
 }
 
 function select(node, { push = true, zoom = false, animate = true } = {}) {
@@ -120,7 +120,7 @@ async function go(id, row) {
 }
 
 function showPath(node) {
-  const parts = [];
+  const parts = meta.is_below ? [make("button", { type: "button", onclick: () => { location.href = "../../"; } }, "The whole tree")] : [];
   for (const v of nodes.pathOf(node)) {
     if (parts.length) parts.push(make("span", { class: "sep", "aria-hidden": "true" }, " › "));
     parts.push(make("button", { type: "button", "aria-current": v === node ? "true" : undefined, onclick: () => select(v, { zoom: true }) }, v.parent ? v.name : meta.title));
