@@ -134,7 +134,7 @@ def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypa
         ramify.fit(folder, **options)
     monkeypatch.undo()
     with monkeypatch.context() as patch:
-        patch.setattr("ramify.distributed.neighbors._assign", None)  # would fail where it is called
+        patch.setattr("ramify.distributed._group_search.assign", None)  # would fail where it is called
         tree = ramify.fit(folder, **options)
     with monkeypatch.context() as patch:
         patch.setattr("ramify.distributed.engine.sharded_neighbors", None)
@@ -151,7 +151,7 @@ def test_a_full_disk_is_said(client, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("ramify.distributed.neighbors.write_pieces", full)
+    monkeypatch.setattr("ramify.distributed._group_search.write_pieces", full)
     with pytest.raises(
         FileError, match=r"assign to cells: a worker's disk is full. Free some space, or choose another"
     ):

@@ -50,11 +50,11 @@ def test_groups_parts_and_workers_change_nothing(client, monkeypatch):
     X = blobs(1500, 8)
     plain = build(X, 5, client, parts=1)
     monkeypatch.setattr(module._Search, "_tasks", lambda self: 1)
-    monkeypatch.setattr(module, "_SHARE", 1e-7)  # as many groups as cells
+    monkeypatch.setattr("ramify.distributed._plan._SHARE", 1e-7)  # as many groups as cells
     many = build(X, 5, client, parts=1)
     assert many.info["groups"] == many.info["cells"] > plain.info["groups"]
-    monkeypatch.setattr(module, "_SHARE", 1.0)
-    monkeypatch.setattr(module, "_BLOCK", 100)
+    monkeypatch.setattr("ramify.distributed._plan._SHARE", 1.0)
+    monkeypatch.setattr("ramify.distributed._group_search._BLOCK", 100)
     one = build(X, 5, client, parts=7)
     assert one.info["groups"] == 1 and one.info["copies"] == 1.0
     for other in (many, one):
@@ -106,9 +106,9 @@ def test_a_finished_stage_is_not_done_again(client, tmp_path, monkeypatch):
     vectors = open_vectors(X, client=client, part_bytes=1 << 14)
     with work_dir(tmp_path, "run") as work:
         first = sharded_neighbors(vectors, 5, client=client, work=work)
-        monkeypatch.setattr(module, "_assign", None)  # would fail
-        monkeypatch.setattr(module, "_make_plan", None)
-        monkeypatch.setattr(module, "_merge_part", None)
+        monkeypatch.setattr(module.tasks, "assign", None)  # would fail
+        monkeypatch.setattr(module, "make_plan", None)
+        monkeypatch.setattr(module.tasks, "merge_part", None)
         again = sharded_neighbors(vectors, 5, client=client, work=work)
     assert first.info == again.info
     assert np.array_equal(first.gather(client).indices, again.gather(client).indices)
