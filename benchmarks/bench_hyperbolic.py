@@ -61,8 +61,10 @@ def native_blocks(z: np.ndarray, ids: np.ndarray, weight: np.ndarray) -> Any:
     rows = random.standard_normal((len(z), 16)).astype(np.float32)
     points = random.permutation(len(z))
     start = np.append(np.arange(0, len(z), 128), len(z))
-    out = np.empty_like(z)
-    loss = _core.feature_blocks(rows, np.zeros(len(z)), 0.5, 0.5, False, start, points, points, z, 0.05, out, 2)
+    angle, radius = np.arctan2(z[:, 1], z[:, 0]), np.full(len(start) - 1, 0.99)
+    out = np.empty(len(z))
+    blocks = (False, start, points, points, angle, radius)
+    loss = _core.feature_blocks(rows, np.zeros(len(z)), 0.5, 0.5, *blocks, 0.05, out, 2)
     return loss, out
 
 

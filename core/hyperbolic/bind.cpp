@@ -34,34 +34,37 @@ double triplets(In2<T> z, In2<std::int64_t> ids, In2<T> weight, double temperatu
 
 template <typename Source>
 double blocks(const Source& source, bool wide, In1<std::int64_t> start, In1<std::int64_t> rows,
-              In1<std::int64_t> points, In2<double> z, double temperature, Out2<double> grad, int threads) {
+              In1<std::int64_t> points, In1<double> angle, In1<double> radius, double temperature, Out1<double> grad,
+              int threads) {
     nb::gil_scoped_release release;
     Interrupt interrupt = python_interrupt();
     const std::span<const std::int64_t> starts(start.data(), start.size());
-    return wide ? blocks_loss<double>(source, starts, rows.data(), points.data(), z.data(), temperature, grad.data(),
-                                      threads, interrupt)
-                : blocks_loss<float>(source, starts, rows.data(), points.data(), z.data(), temperature, grad.data(),
-                                     threads, interrupt);
+    return wide ? blocks_loss<double>(source, starts, rows.data(), points.data(), angle.data(), radius.data(),
+                                      temperature, grad.data(), threads, interrupt)
+                : blocks_loss<float>(source, starts, rows.data(), points.data(), angle.data(), radius.data(),
+                                     temperature, grad.data(), threads, interrupt);
 }
 
 double feature_blocks(In2<float> features, In1<double> offset, double shift, double scale, bool wide,
-                      In1<std::int64_t> start, In1<std::int64_t> rows, In1<std::int64_t> points, In2<double> z,
-                      double temperature, Out2<double> grad, int threads) {
+                      In1<std::int64_t> start, In1<std::int64_t> rows, In1<std::int64_t> points, In1<double> angle,
+                      In1<double> radius, double temperature, Out1<double> grad, int threads) {
     const FeatureSource source{features.data(), static_cast<std::int64_t>(features.shape(1)), offset.data(), shift,
                                scale};
-    return blocks(source, wide, start, rows, points, z, temperature, grad, threads);
+    return blocks(source, wide, start, rows, points, angle, radius, temperature, grad, threads);
 }
 
 double matrix_blocks(In2<float> values, bool wide, In1<std::int64_t> start, In1<std::int64_t> rows,
-                     In1<std::int64_t> points, In2<double> z, double temperature, Out2<double> grad, int threads) {
+                     In1<std::int64_t> points, In1<double> angle, In1<double> radius, double temperature,
+                     Out1<double> grad, int threads) {
     const MatrixSource source{values.data(), static_cast<std::int64_t>(values.shape(0))};
-    return blocks(source, wide, start, rows, points, z, temperature, grad, threads);
+    return blocks(source, wide, start, rows, points, angle, radius, temperature, grad, threads);
 }
 
 double stack_blocks(In2<float> values, bool wide, In1<std::int64_t> start, In1<std::int64_t> rows,
-                    In1<std::int64_t> points, In2<double> z, double temperature, Out2<double> grad, int threads) {
+                    In1<std::int64_t> points, In1<double> angle, In1<double> radius, double temperature,
+                    Out1<double> grad, int threads) {
     const StackSource source{values.data(), static_cast<std::int64_t>(values.shape(1))};
-    return blocks(source, wide, start, rows, points, z, temperature, grad, threads);
+    return blocks(source, wide, start, rows, points, angle, radius, temperature, grad, threads);
 }
 
 // Depths of pairs of points, and the derivatives by both.
@@ -128,11 +131,11 @@ void bind_hyperbolic(nb::module_& m) {
     triplets_of(&triplets<float>);
     triplets_of(&triplets<double>);
     m.def("feature_blocks", &feature_blocks, nb::arg("features"), nb::arg("offset"), nb::arg("shift"), nb::arg("scale"),
-          nb::arg("wide"), nb::arg("start"), nb::arg("rows"), nb::arg("points"), nb::arg("z"), nb::arg("temperature"),
-          nb::arg("grad"), nb::arg("threads"));
+          nb::arg("wide"), nb::arg("start"), nb::arg("rows"), nb::arg("points"), nb::arg("angle"), nb::arg("radius"),
+          nb::arg("temperature"), nb::arg("grad"), nb::arg("threads"));
     const auto blocks_of = [&](const char* name, auto function) {
         m.def(name, function, nb::arg("values"), nb::arg("wide"), nb::arg("start"), nb::arg("rows"), nb::arg("points"),
-              nb::arg("z"), nb::arg("temperature"), nb::arg("grad"), nb::arg("threads"));
+              nb::arg("angle"), nb::arg("radius"), nb::arg("temperature"), nb::arg("grad"), nb::arg("threads"));
     };
     blocks_of("matrix_blocks", &matrix_blocks);
     blocks_of("stack_blocks", &stack_blocks);

@@ -1,8 +1,14 @@
-// Loss and gradient of all triplets within blocks of points.
+// Loss and gradient of all triplets within blocks of points on a circle.
 //
 // A block of m points has m³/6 triplets but only m²/2 pairs: depths and their exponentials are worked out once a pair,
 // and a triplet costs a division and some products. Blocks that are drawn at random make every triplet equally likely,
 // so that the sum over them is an unbiased estimate of the whole cost.
+//
+// On a circle of radius r, two points an angle 2h apart have their common ancestor (lca.hpp) at the depth d with
+//
+//     e^d = (2r |cos h| + 1 + r²) / √q,   q = (2r sin h)² + (1 − r²)²,   ∂d/∂h = −2r (1 + r²) sin h sign(cos h) / q,
+//
+// which takes one logarithm and no root.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -55,26 +61,30 @@ struct StackSource {
     }
 };
 
-// What one thread needs for a block of up to `m` points. Rows of pairs have some columns more, so that a loop may run
-// over their end in whole vectors.
+// What one thread needs for a block of up to `m` points. Rows of pairs (i, j) are used right of the diagonal, i < j,
+// and read in whole vectors that begin at multiples of kSide: a sum that was stored is read again as it was stored,
+// else the processor would wait for it. What is left of the diagonal or beyond the last column is finite, and its w and
+// g are 0.
 constexpr int kSide = 8;
+
+inline int side_of(int column) { return column / kSide * kSide; }
 
 template <typename T>
 struct BlockSpace {
     explicit BlockSpace(int m)
-        : stride(m + kSide),
+        : stride(side_of(m + kSide - 1)),
           w(m * stride),
           e(m * stride),
           g(m * stride),
           valid(stride),
-          x(stride),
-          y(stride),
-          gx(stride),
-          gy(stride) {}
+          cosine(stride),
+          sine(stride),
+          turn(stride) {}
     int stride;
     std::vector<T> w, e, g;            // similarity, exponential of the depth, derivative by the depth
-    std::vector<T> valid;              // 1 for columns of the block, 0 for those beyond
-    std::vector<double> x, y, gx, gy;  // coordinates and gradient
+    std::vector<T> valid;              // 1 for columns that count, 0 for others
+    std::vector<double> cosine, sine;  // of half the angle
+    std::vector<double> turn;          // derivative by half the angle
 };
 
 template <typename T>
@@ -82,20 +92,20 @@ inline T sum_side(const T* lane) {
     return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
-// The triplets of i and j with all k of a row: what they keep, lane by lane, is added to `kept`; returns the derivative
-// by the depth of i and j, and adds those by the other two to g_i and g_j.
+// The triplets of i and j with all k from `first` on that are valid: what they keep, lane by lane, is added to `kept`;
+// returns the derivative by the depth of i and j, and adds those by the other two to g_i and g_j.
 template <typename T>
-inline T triplet_row(int count, T e_ij, T w_ij, const T* __restrict e_i, const T* __restrict e_j,
+inline T triplet_row(int first, int last, T e_ij, T w_ij, const T* __restrict e_i, const T* __restrict e_j,
                      const T* __restrict w_i, const T* __restrict w_j, const T* __restrict valid, T* __restrict g_i,
                      T* __restrict g_j, T* __restrict kept) {
     T g_lane[kSide] = {};
-    for (int k = 0; k < count; k += kSide)
+    for (int k = first; k < last; k += kSide)
         for (int l = 0; l < kSide; ++l) {
-            const T norm = 1 / (e_ij + e_i[k + l] + e_j[k + l]);
+            const T norm = valid[k + l] / (e_ij + e_i[k + l] + e_j[k + l]);
             const T s_ij = e_ij * norm, s_ik = e_i[k + l] * norm, s_jk = e_j[k + l] * norm;
             const T keep = w_ij * s_ij + w_i[k + l] * s_ik + w_j[k + l] * s_jk;
-            kept[l] += keep * valid[k + l];
-            g_lane[l] += s_ij * (w_ij - keep) * valid[k + l];
+            kept[l] += keep;
+            g_lane[l] += s_ij * (w_ij - keep);
             g_i[k + l] += s_ik * (w_i[k + l] - keep);
             g_j[k + l] += s_jk * (w_j[k + l] - keep);
         }
@@ -107,98 +117,116 @@ template <typename T>
 double block_triplets(BlockSpace<T>& space, int m) {
     const int stride = space.stride;
     const T *w = space.w.data(), *e = space.e.data();
-    T* g = space.g.data();
+    T *g = space.g.data(), *valid = space.valid.data();
     std::fill(space.g.begin(), space.g.begin() + m * stride, T{0});
+    std::fill(valid, valid + m, T{1});
+    std::fill(valid + m, valid + stride, T{0});
     double kept = 0;
-    for (int i = 0; i < m; ++i) {
+    for (int j = 0; j + 1 < m; ++j) {
+        valid[j] = 0;  // as are all before it
         T lane[kSide] = {};
-        for (int j = i + 1; j + 1 < m; ++j) {
-            const int at_i = i * stride + j + 1, at_j = j * stride + j + 1, pair = i * stride + j;
-            g[pair] += triplet_row(m - j - 1, e[pair], w[pair], e + at_i, e + at_j, w + at_i, w + at_j,
-                                   space.valid.data() + j + 1, g + at_i, g + at_j, lane);
+        for (int i = 0; i < j; ++i) {
+            const std::int64_t row_i = i * stride, row_j = j * stride;
+            g[row_i + j] += triplet_row(side_of(j + 1), m, e[row_i + j], w[row_i + j], e + row_i, e + row_j, w + row_i,
+                                        w + row_j, valid, g + row_i, g + row_j, lane);
         }
         kept += sum_side(lane);
     }
     return kept;
 }
 
-// Exponentials of the depths of one point's common ancestors with others, e^((d − level) rate).
-template <typename T>
-inline void exponential_row(int count, double x0, double x1, const double* __restrict x, const double* __restrict y,
-                            double level, double rate, T* __restrict e) {
-    for (int j = 0; j < count; ++j) {
-        const double depth = depth_of(lca(x0, x1, x[j], y[j]).sinh_depth);
-        const double exponent = (depth - level) * rate, lowest = Format<T>::lowest;
-        const double a = exponent > lowest ? exponent : lowest;
-        const double size = exp_of(a > 0 ? -a : a);
-        e[j] = static_cast<T>(a > 0 ? 1 / size : size);
-    }
-}
+// A circle of the disk, and what is the same for all pairs on it.
+struct Circle {
+    explicit Circle(double radius)
+        : twice(2 * radius),
+          most(1 + radius * radius),
+          rim((1 - radius) * (1 + radius)),
+          deepest(2 * std::atanh(radius)) {}
+    double twice, most, rim, deepest;
+};
 
-// From derivatives by depths to those by coordinates: those of the others are added to gx and gy.
+// One point beside others: sin h, cos h and q for h half of the angle between them.
+struct Apart {
+    Apart(const Circle& circle, double c_i, double s_i, double c_j, double s_j)
+        : sine(s_i * c_j - c_i * s_j), cosine(c_i * c_j + s_i * s_j) {
+        const double wide = circle.twice * sine;
+        q = wide * wide + circle.rim * circle.rim;
+    }
+    double sine, cosine, q;
+};
+
+// Exponentials of the depths of point i's common ancestors with those after it, e^((d − level) rate).
 template <typename T>
-inline void gradient_row(int count, double x0, double x1, const double* __restrict x, const double* __restrict y,
-                         const T* __restrict g, double* __restrict gx, double* __restrict gy, double& g0, double& g1) {
-    double lane0[kSide] = {}, lane1[kSide] = {};
-    for (int j = 0; j < count; j += kSide)
-        for (int l = 0; l < kSide; ++l) {  // beyond the end g is 0
-            const Lca<double> pair = lca(x0, x1, x[j + l], y[j + l]);
-            const double by_depth = g[j + l];
-            lane0[l] += by_depth * pair.x0;
-            lane1[l] += by_depth * pair.x1;
-            gx[j + l] += by_depth * pair.y0;
-            gy[j + l] += by_depth * pair.y1;
+inline void exponential_row(const Circle& circle, int i, int m, const double* __restrict cosine,
+                            const double* __restrict sine, double level, double rate, T* __restrict e) {
+    const double lowest = Format<T>::lowest, c = cosine[i], s = sine[i];
+    for (int j = side_of(i + 1); j < m; j += kSide) {
+        T lane[kSide];
+        for (int l = 0; l < kSide; ++l) {
+            const Apart pair(circle, c, s, cosine[j + l], sine[j + l]);
+            const double top = circle.twice * std::abs(pair.cosine) + circle.most;
+            const double exponent = (0.5 * log_of(top * top / pair.q) - level) * rate;
+            lane[l] = static_cast<T>(exponent > lowest ? exponent : lowest);
         }
-    g0 += sum_side(lane0);
-    g1 += sum_side(lane1);
+        for (int l = 0; l < kSide; ++l) {
+            const T size = exp_of(-std::abs(lane[l])), inverse = 1 / size;
+            e[j + l] = lane[l] > 0 ? inverse : size;
+        }
+    }
 }
 
-// The mean loss of all triplets of m points at z (two coordinates each). The gradient goes to `grad`, two numbers a
-// point.
+// From derivatives by depths to those by half angles: those of the others are added to `turn`, point i's is returned.
+template <typename T>
+inline double turning_row(const Circle& circle, int i, int m, const double* __restrict cosine,
+                          const double* __restrict sine, const T* __restrict g, double* __restrict turn) {
+    const double factor = -circle.twice * circle.most, c = cosine[i], s = sine[i];
+    double lane[kSide] = {};
+    for (int j = side_of(i + 1); j < m; j += kSide)
+        for (int l = 0; l < kSide; ++l) {
+            const Apart pair(circle, c, s, cosine[j + l], sine[j + l]);
+            const double slope = g[j + l] * factor * std::copysign(pair.sine, pair.sine * pair.cosine) / pair.q;
+            lane[l] += slope;
+            turn[j + l] -= slope;
+        }
+    return sum_side(lane);
+}
+
+// The mean loss of all triplets of m points at these angles of a circle. The derivatives by angles go to `grad`.
 template <typename T, typename Source>
-double block_loss(const Source& source, const std::int64_t* rows, const std::int64_t* points, int m, const double* z,
-                  double temperature, double* grad, BlockSpace<T>& space) {
+double block_loss(const Source& source, const std::int64_t* rows, const std::int64_t* points, int m,
+                  const double* angle, const Circle& circle, double temperature, double* grad, BlockSpace<T>& space) {
     const int stride = space.stride;
-    source.fill(rows, m, stride, space.w.data());
-    double deepest = 0;
-    for (int i = 0; i < m; ++i) {
-        space.valid[i] = 1;
-        space.x[i] = z[2 * points[i]];
-        space.y[i] = z[2 * points[i] + 1];
-        deepest = std::max(deepest, lca(space.x[i], space.y[i], space.x[i], space.y[i]).sinh_depth);
+    double *cosine = space.cosine.data(), *sine = space.sine.data(), *turn = space.turn.data();
+    for (int i = 0; i < stride; ++i) {
+        const double half = i < m ? 0.5 * angle[points[i]] : 0.0;
+        cosine[i] = std::cos(half);
+        sine[i] = std::sin(half);
+        turn[i] = 0;
     }
-    for (int i = m; i < m + kSide; ++i) space.valid[i] = 0, space.x[i] = space.y[i] = 0;
-    std::fill(space.gx.begin(), space.gx.end(), 0.0);
-    std::fill(space.gy.begin(), space.gy.end(), 0.0);
     // Exponents take the format's range on both sides of 0; what is farther below the deepest counts as equally far.
-    const double rate = 1 / temperature, level = depth_of(deepest) + 0.9 * temperature * Format<T>::lowest;
-    const double *x = space.x.data(), *y = space.y.data();
-    double all = 0;
-    for (int i = 0; i + 1 < m; ++i) {
-        T *e = space.e.data() + i * stride, *w = space.w.data() + i * stride;
-        exponential_row(m - i - 1, x[i], y[i], x + i + 1, y + i + 1, level, rate, e + i + 1);
-        for (int j = i + 1; j < m; ++j) all += w[j];
-        std::fill(e + m, e + stride, T{0});
+    const double rate = 1 / temperature, level = circle.deepest + 0.9 * temperature * Format<T>::lowest;
+    source.fill(rows, m, stride, space.w.data());
+    double all[kSide] = {};
+    for (int i = 0; i < m; ++i) {
+        T* w = space.w.data() + i * stride;
         std::fill(w + m, w + stride, T{0});
+        exponential_row(circle, i, m, cosine, sine, level, rate, space.e.data() + i * stride);
+        for (int j = 0; j < stride; j += kSide)
+            for (int l = 0; l < kSide; ++l) all[l] += w[j + l];
     }
     const double kept = block_triplets(space, m);
-    for (int i = 0; i + 1 < m; ++i)
-        gradient_row(m - i - 1, x[i], y[i], x + i + 1, y + i + 1, space.g.data() + i * stride + i + 1,
-                     space.gx.data() + i + 1, space.gy.data() + i + 1, space.gx[i], space.gy[i]);
+    for (int i = 0; i < m; ++i) turn[i] += turning_row(circle, i, m, cosine, sine, space.g.data() + i * stride, turn);
     const double unit = m > 2 ? 6 / (m * (m - 1.0) * (m - 2.0)) : 0;
-    for (int i = 0; i < m; ++i) {
-        grad[2 * points[i]] = -space.gx[i] * rate * unit;
-        grad[2 * points[i] + 1] = -space.gy[i] * rate * unit;
-    }
-    return (all * (m - 2) - kept) * unit;
+    for (int i = 0; i < m; ++i) grad[points[i]] = -0.5 * turn[i] * rate * unit;
+    return (sum_side(all) * (m - 2) - kept) * unit;
 }
 
 // The mean loss of blocks; block b holds points[start[b] .. start[b + 1]), whose similarities are those of the rows of
-// the same places. No point is in two blocks, so each writes its own part of the gradient.
+// the same places, on a circle of radius[b]. No point is in two blocks, so each writes its own part of the gradient.
 template <typename T, typename Source>
 double blocks_loss(const Source& source, std::span<const std::int64_t> start, const std::int64_t* rows,
-                   const std::int64_t* points, const double* z, double temperature, double* grad, int threads,
-                   Interrupt& interrupt) {
+                   const std::int64_t* points, const double* angle, const double* radius, double temperature,
+                   double* grad, int threads, Interrupt& interrupt) {
     const auto blocks = std::ssize(start) - 1;
     std::int64_t widest = 0;
     for (std::int64_t b = 0; b < blocks; ++b) widest = std::max(widest, start[b + 1] - start[b]);
@@ -208,7 +236,7 @@ double blocks_loss(const Source& source, std::span<const std::int64_t> start, co
         BlockSpace<T> space(static_cast<int>(widest));
         for (std::int64_t b = blocks * piece / pieces; b < blocks * (piece + 1) / pieces; ++b)
             loss[b] = block_loss(source, rows + start[b], points + start[b], static_cast<int>(start[b + 1] - start[b]),
-                                 z, temperature, grad, space);
+                                 angle, Circle(radius[b]), temperature, grad, space);
     });
     double total = 0;
     for (const double part : loss) total += part;

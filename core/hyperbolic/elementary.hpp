@@ -56,7 +56,7 @@ inline T exp_of(T x) {
     const T k = shifted - magic;
     const T r = (x - k * F::log2_high) - k * F::log2_low;
     T series = 1;
-    for (int i = F::exp_terms; i >= 1; --i) series = series * r / i + 1;
+    for (int i = F::exp_terms; i >= 1; --i) series = series * r * (T{1} / i) + 1;
     const Bits scale = (std::bit_cast<Bits>(shifted) + F::bias) << F::mantissa;
     return series * std::bit_cast<T>(scale);
 }

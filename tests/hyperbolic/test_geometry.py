@@ -167,31 +167,37 @@ def test_threads_change_nothing():
 
 
 @pytest.mark.parametrize("wide", [True, False])
-@pytest.mark.parametrize("m", [2, 3, 9, 33])
+@pytest.mark.parametrize("m", [2, 3, 8, 9, 33])
 def test_blocks_are_all_their_triplets(wide, m):
+    """Two blocks of different sizes on circles of their own, against the loss of general triplets."""
     random = np.random.default_rng(m)
-    Z = random.uniform(-0.69, 0.69, size=(2 * m, 2))
-    W = random.random((2 * m, 2 * m)).astype(np.float32)
+    n = 2 * m + 1
+    angle = random.uniform(0, 2 * np.pi, size=n)
+    angle[:2] = 0.01, 6.28  # neighbours across 0
+    angle[m] = angle[m - 1]
+    W = random.random((n, n)).astype(np.float32)
     W = (W + W.T) / 2
-    points = random.permutation(2 * m)
-    start = np.array([0, m, 2 * m])
-    found = np.empty_like(Z)
-    loss = _core.matrix_blocks(W, wide, start, points, points, Z, 0.1, found, 1)
-    expected, gradient = 0.0, np.zeros_like(Z)
-    for block in (points[:m], points[m:]):
+    points = random.permutation(n)
+    start, radius = np.array([0, m + 1, n]), np.array([0.5, 0.9])
+    found = np.empty(n)
+    loss = _core.matrix_blocks(W, wide, start, points, points, angle, radius, 0.1, found, 1)
+    expected, gradient = 0.0, np.zeros(n)
+    for block, r in zip((points[: m + 1], points[m + 1 :]), radius, strict=True):
+        Z = on_circle(angle, r)
         ids = np.array(list(combinations(block, 3)), dtype=np.int64).reshape(-1, 3)
         i, j, k = ids.T
         value, part = triplet_loss(Z, ids, np.stack([W[i, j], W[i, k], W[j, k]], axis=1), temperature=0.1)
         expected += value / max(1, len(ids)) / 2
-        gradient += part / max(1, len(ids))
-    tolerance = {"rtol": 1e-10, "atol": 1e-12} if wide else {"rtol": 1e-3, "atol": 1e-6}
+        gradient += (Z[:, 0] * part[:, 1] - Z[:, 1] * part[:, 0]) / max(1, len(ids))
+    tolerance = {"rtol": 1e-9, "atol": 1e-12} if wide else {"rtol": 1e-3, "atol": 1e-6}
     np.testing.assert_allclose(found, gradient, **tolerance)
     assert loss == pytest.approx(expected, rel=1e-10 if wide else 1e-5)
-    features = random.standard_normal((2 * m, 5)).astype(np.float32)
+    features = random.standard_normal((n, 5)).astype(np.float32)
     matrix = (0.5 + 0.25 * features @ features.T).astype(np.float32)
-    other = np.empty_like(Z)
-    one = _core.feature_blocks(features, np.zeros(2 * m), 0.5, 0.25, wide, start, points, points, Z, 0.1, other, 2)
-    two = _core.matrix_blocks(matrix, wide, start, points, points, Z, 0.1, found, 1)
+    other = np.empty(n)
+    rest = (wide, start, points, points, angle, radius, 0.1)
+    one = _core.feature_blocks(features, np.zeros(n), 0.5, 0.25, *rest, other, 2)
+    two = _core.matrix_blocks(matrix, *rest, found, 1)
     assert one == pytest.approx(two, rel=1e-4)
     np.testing.assert_allclose(other, found, rtol=1e-3, atol=1e-4 * max(abs(found).max(), 1e-3))
 

@@ -64,6 +64,15 @@ def test_a_tree_to_start_from_only_gets_better():
     assert model.cost_ < dasgupta(tree, X)
 
 
+def test_few_points_begin_at_the_best_of_several_trees():
+    X = blobs(160)
+    several = [dasgupta(ramify.BisectConquer(metric="cosine", random_state=seed).fit(X).tree_, X) for seed in range(9)]
+    model = HypHC(n_steps=1, n_rounds=0, random_state=0).fit(X)
+    assert model.tree_.info["n_starts"] == 4
+    assert model.losses_[0][2] <= np.median(several)
+    assert HypHC(n_steps=1, n_rounds=0, init="random", random_state=0).fit(X).tree_.info["n_starts"] == 8
+
+
 def test_refine_goes_on():
     X = blobs()
     before, after = HypHC(**QUICK).fit(X), HypHC(**QUICK, refine=True).fit(X)
@@ -165,6 +174,9 @@ def test_progress_and_snapshots():
 def test_the_search_stops_when_nothing_gets_better():
     model = HypHC(**{**QUICK, "n_steps": 200, "n_rounds": 0}, patience=1).fit(np.ones((20, 2)))
     assert 100 <= model.losses_[-1][0] < 200
+    # Costs that differ by rounding are not better.
+    model = HypHC(**{**QUICK, "n_steps": 200, "n_rounds": 0}).fit(np.full((60, 3), 0.1))
+    assert model.losses_[-1][0] == 100
 
 
 def test_ctrl_c_stops_within_a_second():

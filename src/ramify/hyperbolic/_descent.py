@@ -16,6 +16,9 @@ from ramify.tree import Tree
 
 __all__ = ["Descent", "Schedule"]
 
+_FIRST_ROOM = 0.7  # 1 − radius of the smallest circle
+_BETTER = 1e-9  # of the cost: what is less than this is rounding
+
 
 class Adam:
     """Adam for angles. On a circle the exponential map is a rotation, so steps are plain sums of angles."""
@@ -47,6 +50,16 @@ class Schedule:
 
     rate: tuple[float, float]
     room: tuple[float, float]  # 1 − radius
+
+    @classmethod
+    def from_anywhere(cls, rate: float, radius: float) -> Schedule:
+        """Of a start at random angles."""
+        return cls((rate, rate / 20.0), (_FIRST_ROOM, 1.0 - radius))
+
+    @classmethod
+    def from_tree(cls, rate: float, radius: float) -> Schedule:
+        """Of a start at a tree, which circles too small would forget."""
+        return cls((rate, rate / 20.0), (min(_FIRST_ROOM, 10.0 * (1.0 - radius)), 1.0 - radius))
 
     def at(self, done: float) -> tuple[float, float]:
         """Learning rate and radius after this share of the steps."""
@@ -107,11 +120,9 @@ class Descent:
                 if step - 1 in keep:
                     self._snap(step - 1, (step - 1) / n_steps)
                 plan = [schedule.at((step - 1) / n_steps) for schedule in self.schedules]
-                rate, radius = (np.array(values)[:, None] for values in zip(*plan, strict=True))
-                z = on_circle(self.angle, radius)
-                loss, gradient = self.source.gradient(z, self.temperature, random, self.threads)
-                turning = z[..., 0] * gradient[..., 1] - z[..., 1] * gradient[..., 0]
-                self.angle = np.mod(self.angle - rate * adam.step(turning), 2 * np.pi)
+                rate, radius = np.array(plan).T
+                loss, turning = self.source.gradient(self.angle, radius, self.temperature, random, self.threads)
+                self.angle = np.mod(self.angle - rate[:, None] * adam.step(turning), 2 * np.pi)
                 if step % every == 0 or step == n_steps:
                     idle = 0 if self._look(step, loss) else idle + 1
                     # In the first half the circle is still small, and what decodes from it says little.
@@ -140,7 +151,7 @@ class Descent:
                 self.best, self.cost, self.start = tree, costs[-1], start
                 self.best_angle = angle.copy()
         self.losses.append((self._before + step, float(loss), float(min(costs))))
-        better = bool((np.array(costs) < self._own).any()) if self._own is not None else True
+        better = self._own is None or bool((np.array(costs) < self._own - _BETTER * np.abs(self._own)).any())
         self._own = np.array(costs) if self._own is None else np.minimum(self._own, costs)
         return better
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ramify import _core
+from ramify.hyperbolic.geometry import on_circle
 from ramify.objectives.objective import get_objective
 from ramify.objectives.weights import GraphWeights, PairWeights
 from ramify.parallel import map_blocks
@@ -59,8 +60,13 @@ class Source:
     def use_blocks(self, size: int) -> None:
         """Draw blocks of about so many points from now on, where there are blocks."""
 
-    def gradient(self, z: np.ndarray, temperature: float, random: np.random.Generator, threads: int) -> Any:
-        """Mean loss of a draw of triplets for the embeddings z, shape (replicas, n, 2), and its gradient."""
+    def gradient(
+        self, angle: np.ndarray, radius: np.ndarray, temperature: float, random: np.random.Generator, threads: int
+    ) -> tuple[float, np.ndarray]:
+        """Mean loss of a draw of triplets of points on circles, and its derivatives by their angles.
+
+        Replicas are the rows of ``angle``; ``radius`` has one number for each.
+        """
         raise NotImplementedError
 
 
@@ -81,23 +87,23 @@ class BlockSource(Source):
         m = np.diff(self._start)
         return int((m * (m - 1) * (m - 2) // 6).sum())
 
-    def gradient(self, z: np.ndarray, temperature: float, random: np.random.Generator, threads: int) -> Any:
-        replicas, n, _ = z.shape
+    def gradient(
+        self, angle: np.ndarray, radius: np.ndarray, temperature: float, random: np.random.Generator, threads: int
+    ) -> tuple[float, np.ndarray]:
+        replicas, n = angle.shape
         begin = n * np.arange(replicas)[:, None]
+        rows = np.tile(np.arange(n), (replicas, 1))
         if len(self._start) > 2:
-            rows = np.stack([random.permutation(n) for _ in range(replicas)])
-        else:
-            rows = np.tile(np.arange(n), (replicas, 1))
+            rows = random.permuted(rows, axis=1)
         start = np.append((begin + self._start[:-1]).reshape(-1), replicas * n)
         points = (begin + rows).reshape(-1)
-        out = np.empty((replicas * n, 2))
+        out = np.empty(replicas * n)
         # Exponents e^(d/τ) have to fit: float32 holds a range of 157, float64 one of 1270.
-        deepest = 2.0 * np.arctanh(np.sqrt(min(float(np.square(z).sum(axis=-1).max()), 1.0 - 1e-15)))
-        wide = bool(deepest > 150.0 * temperature)
-        z = z.reshape(-1, 2)
-        loss = self._blocks(wide, start, rows.reshape(-1), points, z, temperature, out, threads)
+        wide = bool(2.0 * np.arctanh(radius.max()) > 150.0 * temperature)
+        radii = np.repeat(radius, len(self._start) - 1)
+        loss = self._blocks(wide, start, rows.reshape(-1), points, angle.reshape(-1), radii, temperature, out, threads)
         sign = 1.0 if self.kind == "similarity" else -1.0
-        return sign * loss, sign * out.reshape(replicas, n, 2)
+        return sign * loss, sign * out.reshape(replicas, n)
 
     def _blocks(self, wide: bool, start: np.ndarray, rows: np.ndarray, *rest: Any) -> float:
         raise NotImplementedError
@@ -108,7 +114,7 @@ class FeatureSource(BlockSource):
 
     def __init__(self, weights: PairWeights, kind: str, block_size: int, features: Any) -> None:
         super().__init__(weights, kind, block_size)
-        self._features = features.in_units()[0]  # steps do not depend on the unit
+        self._features = features
 
     def _blocks(self, wide: bool, start: np.ndarray, rows: np.ndarray, *rest: Any) -> float:
         f = self._features
@@ -164,10 +170,12 @@ class EdgeSource(Source):
         self._share = total / total[-1] if len(total) else total
         self.n_triplets = n_draws
 
-    def gradient(self, z: np.ndarray, temperature: float, random: np.random.Generator, threads: int) -> Any:
-        replicas, n, _ = z.shape
+    def gradient(
+        self, angle: np.ndarray, radius: np.ndarray, temperature: float, random: np.random.Generator, threads: int
+    ) -> tuple[float, np.ndarray]:
+        replicas, n = angle.shape
         if len(self._share) == 0 or n < 3:
-            return 0.0, np.zeros_like(z)
+            return 0.0, np.zeros_like(angle)
         draws = random.random(self.n_triplets)
         edge = np.minimum(np.searchsorted(self._share, draws, side="right"), len(self._share) - 1)
         i, j = self._edges[0][edge], self._edges[1][edge]
@@ -179,9 +187,11 @@ class EdgeSource(Source):
         count = len(ids)
         weight = np.zeros((count, 3))
         weight[:, 0] = 1.0
-        out = np.empty((replicas * n, 2))
-        loss = _core.triplet_loss(z.reshape(-1, 2), ids, weight, temperature, out, None, threads)
-        return loss / count, out.reshape(replicas, n, 2) / count
+        z = on_circle(angle, radius[:, None]).reshape(-1, 2)
+        out = np.empty_like(z)
+        loss = _core.triplet_loss(z, ids, weight, temperature, out, None, threads)
+        turning = z[:, 0] * out[:, 1] - z[:, 1] * out[:, 0]
+        return loss / count, turning.reshape(replicas, n) / count
 
 
 def find_unit(values: np.ndarray) -> float:
@@ -204,7 +214,11 @@ def find_source(points: Points, block_size: int, n_jobs: int | None) -> Source:
     if points.form == "matrix":
         return MatrixSource(weights, kind, block_size, points.data)
     if similarity.exact_features and not points.is_sparse:
-        return FeatureSource(weights, kind, block_size, similarity.features(points.rows))
+        features = similarity.features(points.rows).in_units()[0]  # steps do not depend on the unit
+        if points.n <= _FEW:
+            some = np.arange(points.n)
+            return MatrixSource(weights, kind, block_size, features.block(some, some))
+        return FeatureSource(weights, kind, block_size, features)
     if points.n <= _FEW:
         matrix = similarity.matrix(points.rows, dtype=np.float64, n_jobs=n_jobs)
         return MatrixSource(weights, kind, block_size, matrix)

@@ -17,7 +17,7 @@ from ramify.parallel import resolve_jobs
 from ramify.points import Points
 from ramify.progress import Progress
 from ramify.tree import Tree
-from ramify.validate import check_choice, check_random_state, choice, integer, number, optional
+from ramify.validate import check_bool, check_choice, check_random_state, choice, integer, number, optional
 
 __all__ = ["HypHC"]
 
@@ -25,12 +25,8 @@ __all__ = ["HypHC"]
 # What later rounds begin with: blocks of few points, whose noise leads out of narrow minima, and these shares of the
 # learning rate.
 _SMALL_BLOCK = 32
+_TREES = 8  # to choose the starts of few points from
 _ANEW = (0.1, 0.3, 0.1, 0.3, 0.1, 0.3, 0.1, 0.1)
-
-
-def _flag(name: str, value: Any) -> None:
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidInput(f"{name} must be True or False, got {value!r}.")
 
 
 class HypHC(TreeEstimator):
@@ -60,10 +56,10 @@ class HypHC(TreeEstimator):
         kernel, others block by block.
     init : "auto", "random" or Tree
         Where the starts come from. "random": uniform angles. A tree: the leaves of the tree on the circle, as
-        :func:`ramify.hyperbolic.embed_tree` places them. "auto": the first start from the tree of
-        :class:`ramify.BisectConquer`, the others from random angles.
+        :func:`ramify.hyperbolic.embed_tree` places them. "auto": half of the starts from trees of
+        :class:`ramify.BisectConquer`, up to 1000 points the best of eight, the others from random angles.
     n_init : int, optional
-        Number of starts. None: 4 up to 50 points, 8 up to 500, 4 up to 5000, 2 up to 20 000, then 1.
+        Number of starts. None: 8 up to 150 points, or 500 with ``init="random"``, 4 up to 5000, 2 up to 20 000, then 1.
     n_steps : int, optional
         Steps of a start. None: 500, and fewer below 100 points, 5 n.
     n_rounds : int in [0, 8]
@@ -129,7 +125,7 @@ class HypHC(TreeEstimator):
         "radius": number(low=0.3, high=1.0 - 1e-9, open_low=True),
         "block_size": optional(integer(low=3)),
         "decoding": choice("greedy", "exact"),
-        "refine": _flag,
+        "refine": check_bool,
         "patience": optional(integer(low=1)),
         "n_snapshots": integer(low=0),
     }
@@ -191,12 +187,9 @@ class HypHC(TreeEstimator):
         look = max(1, steps // 20)
         descent.run(steps, random, report, every=look, patience=self.patience, n_snapshots=self.n_snapshots)
         if n > 2:
-            room = 1.0 - self.radius
             source.use_blocks(min(block_size, _SMALL_BLOCK))
             for rate in _ANEW[: self.n_rounds]:
-                descent.from_best(
-                    Schedule((rate * self.learning_rate, rate * self.learning_rate / 20.0), (10.0 * room, room))
-                )
+                descent.from_best(Schedule.from_tree(rate * self.learning_rate, self.radius))
                 descent.run(max(1, steps // 2), random, report, every=look, patience=self.patience, n_snapshots=0)
         self.embedding_: np.ndarray = descent.embedding
         self.losses_ = descent.losses
@@ -218,23 +211,31 @@ class HypHC(TreeEstimator):
     def _starts(self, points: Points, source: Source, random: np.random.Generator, report: Progress) -> Descent:
         """The angles that the starts begin at, and how they go on."""
         n = source.n_points
-        count = self.n_init or (4 if n <= 50 else 8 if n <= 500 else 4 if n <= 5000 else 2 if n <= 20_000 else 1)
+        few = 500 if self.init == "random" else 150
+        count = self.n_init or (8 if n <= few else 4 if n <= 5000 else 2 if n <= 20_000 else 1)
         angle = random.uniform(0.0, 2.0 * np.pi, size=(count, n))
-        rate, room = self.learning_rate, 1.0 - self.radius
-        schedules = [Schedule((rate, rate / 20.0), (0.7, room))] * count
-        tree = self.init if isinstance(self.init, Tree) else None
-        if isinstance(self.init, str) and self.init == "auto" and n > 2:
-            from ramify.divide import BisectConquer
-
-            seed = int(random.integers(2**31))
-            tree = BisectConquer(random_state=seed, n_jobs=self.n_jobs).fit(points, progress=report).tree_
-        if tree is not None:
-            angle[0] = tree_angles(tree)[0]
-            schedules = [Schedule((rate / 10.0, rate / 200.0), (10.0 * room, room)), *schedules[1:]]
-        threads = min(
-            resolve_jobs(self.n_jobs), 1 + n // 100
-        )  # a step of few points is done before a thread has started
+        schedules = [Schedule.from_anywhere(self.learning_rate, self.radius)] * count
+        trees = [self.init] if isinstance(self.init, Tree) else []
+        if self.init == "auto" and n > 2:
+            trees = self._bisected((count + 1) // 2, points, source, random, report)
+        for start, tree in enumerate(trees):
+            angle[start] = tree_angles(tree)[0]
+            schedules[start] = Schedule.from_tree(self.learning_rate / 10.0, self.radius)
+        # A step of few points is done before a thread has started.
+        threads = min(resolve_jobs(self.n_jobs), 1 + n // 100)
         return Descent(source, angle, schedules, self.temperature, self.n_jobs, threads)
+
+    def _bisected(
+        self, count: int, points: Points, source: Source, random: np.random.Generator, report: Progress
+    ) -> list[Tree]:
+        """Trees of BisectConquer; of few points, which it parts in no time, the best of several."""
+        from ramify.divide import BisectConquer
+
+        seeds = random.integers(2**31, size=_TREES if points.n <= 1000 else count).tolist()
+        trees = [
+            BisectConquer(random_state=seed, n_jobs=self.n_jobs).fit(points, progress=report).tree_ for seed in seeds
+        ]
+        return sorted(trees, key=lambda tree: source.cost(tree, self.n_jobs))[:count]
 
     def _refined(self, tree: Tree, points: Points, source: Source, report: Progress) -> Tree:
         from ramify.objectives import refine

@@ -105,15 +105,17 @@ class _Draw(torch.autograd.Function):
     """The mean loss of a random draw of triplets from a source of similarities."""
 
     @staticmethod
-    def forward(ctx: Any, z: Tensor, source: Source, temperature: float, random: Any, threads: int) -> Tensor:
-        points = np.ascontiguousarray(z.detach().numpy(), dtype=np.float64)[None]
-        loss, gradient = source.gradient(points, temperature, random, threads)
-        ctx.save_for_backward(torch.from_numpy(gradient[0]).to(z.dtype))
-        return torch.tensor(loss, dtype=z.dtype)
+    def forward(
+        ctx: Any, angle: Tensor, radius: float, source: Source, temperature: float, random: Any, threads: int
+    ) -> Tensor:
+        at = np.ascontiguousarray(angle.detach().numpy(), dtype=np.float64)[None]
+        loss, gradient = source.gradient(at, np.array([radius]), temperature, random, threads)
+        ctx.save_for_backward(torch.from_numpy(gradient[0]).to(angle.dtype))
+        return torch.tensor(loss, dtype=angle.dtype)
 
     @staticmethod
     def backward(ctx: Any, *outer: Tensor) -> Any:
-        return outer[0] * ctx.saved_tensors[0], None, None, None, None
+        return outer[0] * ctx.saved_tensors[0], None, None, None, None, None
 
 
 class HyperbolicTree(nn.Module):
@@ -174,7 +176,7 @@ class HyperbolicTree(nn.Module):
 
     def forward(self) -> Tensor:
         """Mean loss of a triplet, over all triplets within random blocks of points."""
-        return _Draw.apply(self.embedding, self._source, self.temperature, self._random, self._threads)
+        return _Draw.apply(self.angle, self.radius, self._source, self.temperature, self._random, self._threads)
 
     def tree(self) -> Tree:
         """The tree that the embedding decodes to."""
