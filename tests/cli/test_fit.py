@@ -127,6 +127,9 @@ def test_fit_in_an_embedding(ramify, tmp_path: Path) -> None:
     [
         ("--embed word2vec", "embed 'word2vec' is not known. Known: pca, vae, vade"),
         ("--embed pca --embed-param n_latent=2", "pca has no parameter 'n_latent'; it has n_components"),
+        ("--embed pca --embed-param s=2", "pca has no parameter 's'; it has n_components"),
+        ("--embed pca --embed-param name=2", "pca has no parameter 'name'; it has n_components"),
+        ("--embed pca --embed-param random_state=x", "random_state' parameter of PCA must be an int"),
         ("--embed pca --embed-param n_components=90", "pca: n_components=90 must be between"),
         ("--embed-out z.npy", "belong to --embed"),
         ("--embed pca --embed-out z.csv", "--embed-out writes .npy files"),

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 pytest.importorskip("torch")
 
@@ -95,6 +96,16 @@ def test_save_and_load(data, model, tmp_path):
         VaDE.load(tmp_path / "none")
 
 
+def test_parameters_of_numpy_are_saved(data, tmp_path):
+    """``n_components=y.max() + 1`` is no int of Python."""
+    shape = {**QUICK, "n_latent": np.int64(2), "hidden": np.array([16, 8])}
+    model = VaDE(n_components=np.int64(3), n_pretrain=1, n_epochs=1, **shape).fit(data.X[:100])
+    model.save(tmp_path / "model")
+    again = VaDE.load(tmp_path / "model")
+    assert again.hidden == [16, 8] and again.n_components == 3
+    np.testing.assert_array_equal(again.transform(data.X), model.transform(data.X))
+
+
 def test_newer_file(data, model, tmp_path, monkeypatch):
     from ramify.embed import storage
 
@@ -123,6 +134,31 @@ def test_goes_on_after_a_stop(data):
     assert len(model.history_["elbo"]) == before + 6
 
 
+def test_stopped_before_the_prior(data, tmp_path):
+    def stop(stage, done, total):
+        if stage == "autoencoder" and done == 1:
+            raise KeyboardInterrupt
+
+    model = VaDE(n_components=4, n_pretrain=2, n_epochs=1, **QUICK).fit(data.X[:300])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.X[:300], progress=stop)
+    for use in (model.predict, model.rescaled, lambda _: model.means_, lambda _: model.save(tmp_path / "model")):
+        with pytest.raises(NotFittedError, match="stopped before its clusters began"):
+            use(data.X)
+    assert model.set_params(warm_start=True).fit(data.X[:300]).predict(data.X).shape == (len(data.X),)
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_latent", 2), ("hidden", (8,)), ("n_components", 5)])
+def test_going_on_keeps_the_shape(data, name, value):
+    model = VaDE(n_components=4, n_pretrain=1, n_epochs=1, warm_start=True, **QUICK).fit(data.X[:300])
+    with pytest.raises(InvalidInput, match=r"X has 3 columns, .* of 40\. Use warm_start=False"):
+        model.fit(data.X[:300, :3])
+    model.set_params(**{name: value})
+    assert model.transform(data.X).shape == (len(data.X), 3)
+    with pytest.raises(InvalidInput, match=rf"{name} is .*goes on with a model of {name}="):
+        model.fit(data.X[:300])
+
+
 @pytest.mark.filterwarnings("ignore:Only .* components hold points")  # half a second may be too short for a mixture
 def test_budget_ends_training(data):
     model = VaDE(n_components=4, n_pretrain=10_000, n_epochs=10_000, budget_seconds=0.5, **QUICK).fit(data.X)
@@ -138,6 +174,11 @@ def test_bad_input(data):
         VaDE(start="random", **QUICK).fit(data.X)
     with pytest.raises(InvalidInput, match="'huge' is not known"):
         VAE(hidden="huge", n_epochs=1).fit(data.X)
+    with pytest.raises(InvalidInput, match=r"hidden must be one of paper, .*, got 32"):
+        VAE(hidden=32, n_epochs=1).fit(data.X)
+    for scale in (1e30, 1e-30):
+        with pytest.raises(InvalidInput, match=r"X has values up to .*; divide X by .* first"):
+            VAE(**QUICK).fit(scale * data.X.astype(np.float64))
     with pytest.raises(InvalidInput, match=r"for values in \[0, 1\], got -.*Scale X, or use"):
         VAE(likelihood="bernoulli", **QUICK).fit(data.X)
     with pytest.warns(RamifyWarning, match="Column 1 of X has a standard deviation .* Scale the columns"):

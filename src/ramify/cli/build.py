@@ -142,7 +142,8 @@ def fit(
         from ramify.embed.named import embed as embedded
 
         trained = parse_params(embed_param)
-        vectors, _ = embedded(vectors, embed, random_state=random_state, progress=show, **trained)
+        settings = {"random_state": random_state, "n_jobs": n_jobs, **trained, "progress": show}
+        vectors, _ = embedded(vectors, embed, **settings)
         if embed_out is not None:
             with atomic_write(embed_out) as file:
                 np.save(file, vectors, allow_pickle=False)

@@ -20,9 +20,11 @@ EMBEDDINGS = {"pca": "PCA", "vae": "VAE", "vade": "VaDE"}
 def embed(
     X: Any,
     name: str,
+    /,
     *,
-    s: float = 3.0,
+    s: float | None = None,
     random_state: Any = None,
+    n_jobs: int | None = -1,
     progress: ProgressLike | Progress = None,
     **params: Any,
 ) -> tuple[np.ndarray, Any]:
@@ -33,8 +35,9 @@ def embed(
     X : array of shape (n, d)
     name : "pca", "vae" or "vade"
     s : float
-        How far :func:`ramify.embed.rescale` moves the clusters of VaDE apart; 0 leaves them where they are.
-    random_state, progress
+        How far :func:`ramify.embed.rescale` moves the clusters of VaDE apart, by default 3; 0 leaves them where they
+        are.
+    random_state, n_jobs, progress
     **params
         Of :class:`~ramify.embed.VAE`, :class:`~ramify.embed.VaDE` or scikit-learn's ``PCA``.
 
@@ -52,8 +55,8 @@ def embed(
     import ramify.embed
 
     estimator = getattr(ramify.embed, EMBEDDINGS[check_choice("embed", name, list(EMBEDDINGS))])
-    known = [key for key in inspect.signature(estimator).parameters if key != "random_state"]
-    for key in params:
+    known = [*(["s"] if name == "vade" else []), *inspect.signature(estimator).parameters]
+    for key in [*params, *([] if s is None else ["s"])]:
         if key not in known:
             raise InvalidInput(f"{name} has no parameter {key!r}; it has {', '.join(known)}.")
     X = check_vectors(X, accept_sparse=False)
@@ -64,5 +67,6 @@ def embed(
             return model.fit_transform(X).astype(np.float32, copy=False), model
         except ValueError as error:
             raise InvalidInput(f"pca: {error}") from None
-    model = estimator(random_state=random_state, **params).fit(X, progress=progress)
+    model = estimator(random_state=random_state, n_jobs=n_jobs, **params).fit(X, progress=progress)
+    s = 3.0 if s is None else s
     return (model.rescaled(X, s) if name == "vade" and s else model.transform(X)), model

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ try:
 except ImportError:  # pragma: no cover - the extra is there where tests run
     raise MissingExtra("Training an embedding", "torch") from None
 
-__all__ = ["PRESETS", "Coder", "Diverged", "History", "cross_entropy", "train"]
+__all__ = ["PRESETS", "Coder", "Diverged", "cross_entropy", "train"]
 
 #: Widths of the hidden layers of the encoder; the decoder has them in reverse. "paper" is that of VaDE.
 PRESETS = {"paper": (2000, 500, 500), "medium": (500, 500, 1000), "small": (256, 128)}
@@ -100,13 +99,6 @@ def sample(mean: torch.Tensor, log_variance: torch.Tensor) -> torch.Tensor:
     return mean + torch.randn_like(mean) * (0.5 * log_variance).exp()
 
 
-@dataclass
-class History:
-    """The average loss of every epoch, by stage."""
-
-    losses: dict[str, list[float]] = field(default_factory=dict)
-
-
 def train(
     parameters: Any,
     loss_of: Callable[[torch.Tensor, np.ndarray], torch.Tensor],
@@ -122,15 +114,15 @@ def train(
     deadline: float | None,
     rng: np.random.Generator,
     report: Progress,
-    history: History,
+    losses: list[float],
 ) -> None:
     """Adam over shuffled batches until the epochs, the patience or the time are used up.
 
+    The average loss of every epoch is added to ``losses``.
     Raises :class:`Diverged` as soon as a loss is not finite.
     """
     optimizer = torch.optim.Adam(parameters, lr=learning_rate, fused=True)  # bounds each step itself: no clipping
     schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, decay)
-    losses = history.losses.setdefault(stage, [])
     best, since = np.inf, 0
     with report.stage(stage, n_epochs) as advance:
         for _ in range(n_epochs):

@@ -50,7 +50,10 @@ def rescale(Z: Any, means: Any, assignment: Any, s: float = 3.0) -> np.ndarray:
     check_float("s", s)
     assignment = np.asarray(assignment)
     if assignment.shape != (len(Z),) or assignment.dtype.kind not in "iu":
-        raise InvalidInput(f"assignment must hold one whole number a point, shape ({len(Z)},), got {assignment.shape}.")
+        raise InvalidInput(
+            f"assignment must hold one whole number a point, shape ({len(Z)},), got {assignment.dtype} of shape "
+            f"{assignment.shape}."
+        )
     if len(assignment) and not (assignment.min() >= 0 and assignment.max() < len(means)):
         raise InvalidInput(f"assignment must name one of the {len(means)} means, 0 to {len(means) - 1}.")
     return Z + Z.dtype.type(s) * means[assignment].astype(Z.dtype)

@@ -27,7 +27,7 @@ def save(model: Any, path: str | Path) -> None:
     }
     tensors = {name: value.contiguous() for name, value in model._tensors().items()}
     with atomic_path(path) as draft:
-        save_file(tensors, draft, metadata={"ramify": json.dumps(header)})
+        save_file(tensors, draft, metadata={"ramify": json.dumps(header, default=lambda value: value.tolist())})
 
 
 def load(cls: type, path: str | Path) -> Any:

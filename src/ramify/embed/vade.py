@@ -7,6 +7,7 @@ import zlib
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,14 +133,21 @@ class VaDE(VAE):
                 f"n_components must be at most the number of points, got {self.n_components} for {len(X)}."
             )
 
+    def _make(self, n_features: int, binary: bool) -> None:
+        super()._make(n_features, binary)
+        self._mean: Any = None  # until the prior starts
+        self._held: tuple[int | None, Any] = None, None
+
+    def _sizes(self) -> dict[str, Any]:
+        return {**super()._sizes(), "n_components": self.n_components}
+
     def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
         network = self.network_
-        if "mixture" not in self._fitted_stages:
+        if self._mean is None:
             half = None if deadline is None or self.budget_seconds is None else deadline - 0.5 * self.budget_seconds
             plain = lambda x, _: network.misfit(x, network.encode(x)[0])  # noqa: E731
             self._stage("autoencoder", plain, network.parameters(), X, self.n_pretrain, half, rng, report)
             self._start_prior(X, rng, report)
-            self._fitted_stages.add("mixture")
         parameters = [*network.parameters(), self._mean, self._log_variance, self._logit]
         held = self._held_clusters(X)
         loss = lambda x, rows: self._loss(x, None if held is None else held[rows])  # noqa: E731
@@ -148,7 +156,6 @@ class VaDE(VAE):
     def _start_prior(self, X: np.ndarray, rng: np.random.Generator, report: Progress) -> None:
         """The prior's first components, in the latent space of the autoencoder."""
         k, seed = self.n_components, int(rng.integers(2**31))
-        self._held: tuple[int | None, Any] = None, None
         if self.start == "mixture":
             rows = X if len(X) <= MIXTURE_ROWS else X[np.sort(rng.choice(len(X), MIXTURE_ROWS, replace=False))]
             means, variances, weights = _mixture(self.transform(rows).astype(np.float64), k, seed)
@@ -209,19 +216,29 @@ class VaDE(VAE):
 
     # --- using --------------------------------------------------------------------------------------------------------
 
+    def _check_prior(self) -> None:
+        check_is_fitted(self, "network_")
+        if self._mean is None:
+            raise NotFittedError(
+                "VaDE was stopped before its clusters began. Fit it again; warm_start=True goes on where it was."
+            )
+
     @property
     def means_(self) -> np.ndarray:
         """Means of the components in the latent space."""
+        self._check_prior()
         return self._mean.detach().numpy().astype(np.float64)
 
     @property
     def variances_(self) -> np.ndarray:
         """Variances of the components in the latent space."""
+        self._check_prior()
         return np.exp(self._log_variance.detach().numpy().astype(np.float64))
 
     @property
     def weights_(self) -> np.ndarray:
         """Shares of the components."""
+        self._check_prior()
         return torch.softmax(self._logit.detach(), 0).numpy().astype(np.float64)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -230,7 +247,7 @@ class VaDE(VAE):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of every component for every row."""
-        check_is_fitted(self, "network_")
+        self._check_prior()
         with torch.no_grad():
             return torch.softmax(self._log_joint(torch.from_numpy(self.transform(X))), 1).numpy()
 
@@ -239,6 +256,7 @@ class VaDE(VAE):
         return rescale(self.transform(X), self.means_, self.predict(X), s)
 
     def _tensors(self) -> dict[str, Any]:
+        self._check_prior()
         own = {"prior.mean": self._mean, "prior.log_variance": self._log_variance, "prior.logit": self._logit}
         return {**super()._tensors(), **{name: value.detach() for name, value in own.items()}}
 
@@ -246,8 +264,6 @@ class VaDE(VAE):
         prior = [tensors.pop(f"prior.{name}") for name in ("mean", "log_variance", "logit")]
         super()._restore(tensors, n_features, binary)
         self._set_mixture(*(value.numpy() for value in prior))
-        self._fitted_stages.add("mixture")
-        self._held = None, None
 
 
 def _mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

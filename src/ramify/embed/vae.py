@@ -12,11 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.embed import storage
-from ramify.embed.network import PRESETS, Coder, Diverged, History, sample, torch, train
+from ramify.embed.network import PRESETS, Coder, Diverged, sample, torch, train
 from ramify.errors import InvalidInput, RamifyWarning
+from ramify.parallel import resolve_jobs
 from ramify.progress import Progress, ProgressLike, reporting
 from ramify.validate import (
     Check,
+    check_bool,
     check_choice,
     check_int,
     check_random_state,
@@ -27,6 +29,8 @@ from ramify.validate import (
 )
 
 __all__ = ["VAE"]
+
+_LARGE = 1e15  # values up to here, and down to one in so many, have squares that float32 holds
 
 
 class VAE(TransformerMixin, BaseEstimator):
@@ -91,6 +95,7 @@ class VAE(TransformerMixin, BaseEstimator):
         "learning_rate": number(0.0, open_low=True),
         "patience": integer(1),
         "budget_seconds": optional(number(0.0, open_low=True)),
+        "warm_start": check_bool,
     }
 
     def __init__(
@@ -129,17 +134,17 @@ class VAE(TransformerMixin, BaseEstimator):
         for name, check in self._checks.items():
             check(name, getattr(self, name))
         half = check_choice("precision", self.precision, ["float32", "bfloat16"]) == "bfloat16"
-        X = check_vectors(X, accept_sparse=False).astype(np.float32, copy=False)
+        X = _as_float32(check_vectors(X, accept_sparse=False), least=1.0 / _LARGE)
+        going_on = self.warm_start and hasattr(self, "network_")
+        if going_on:
+            self._check_same(X)
         self._check_data(X)
         deadline = None if self.budget_seconds is None else time.monotonic() + self.budget_seconds
         seed = int(check_random_state(self.random_state).integers(2**31))
         with reporting(progress) as report, _seeded(seed, self.n_jobs):
-            if not (self.warm_start and hasattr(self, "network_")):
-                self.n_features_in_: int = X.shape[1]
-                self.network_ = Coder(X.shape[1], self._widths(), self.n_latent, self._is_binary(X))
+            if not going_on:
+                self._make(X.shape[1], self._is_binary(X))
                 self.network_.scale_to(X)
-                self.history_: dict[str, list[float]] = {}
-                self._fitted_stages: set[str] = set()
             self.network_.in_bfloat16 = half
             try:
                 self._train(X, deadline, np.random.default_rng(seed), report)
@@ -147,6 +152,30 @@ class VAE(TransformerMixin, BaseEstimator):
                 self.network_.in_bfloat16 = False
         self._look_out(X)
         return self
+
+    def _make(self, n_features: int, binary: bool) -> None:
+        """A new network."""
+        self.n_features_in_: int = n_features
+        self._made = self._sizes()
+        self.network_ = Coder(n_features, self._widths(), self.n_latent, binary)
+        self.history_: dict[str, list[float]] = {}
+
+    def _sizes(self) -> dict[str, Any]:
+        """The parameters that give the model its shape."""
+        return {"n_latent": self.n_latent, "hidden": self._widths()}
+
+    def _check_same(self, X: np.ndarray) -> None:
+        if X.shape[1] != self.n_features_in_:
+            raise InvalidInput(
+                f"X has {X.shape[1]} columns, but warm_start goes on with a network of {self.n_features_in_}. Use "
+                "warm_start=False to start anew."
+            )
+        for name, value in self._sizes().items():
+            if value != self._made[name]:
+                raise InvalidInput(
+                    f"{name} is {value}, but warm_start goes on with a model of {name}={self._made[name]}. Use "
+                    "warm_start=False to start anew."
+                )
 
     def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
         self._stage(
@@ -184,7 +213,7 @@ class VAE(TransformerMixin, BaseEstimator):
                     deadline=deadline,
                     rng=rng,
                     report=report,
-                    history=History(self.history_),
+                    losses=self.history_.setdefault(name, []),
                 )
                 return
             except Diverged:
@@ -220,10 +249,13 @@ class VAE(TransformerMixin, BaseEstimator):
     def _widths(self) -> tuple[int, ...]:
         if isinstance(self.hidden, str):
             return PRESETS[check_choice("hidden", self.hidden, list(PRESETS))]
-        widths = tuple(check_int("hidden", width, low=1) for width in self.hidden)
+        widths = tuple(self.hidden) if np.iterable(self.hidden) else ()
         if not widths:
-            raise InvalidInput("hidden must name at least one layer, such as (500, 200).")
-        return widths
+            raise InvalidInput(
+                f"hidden must be one of {', '.join(PRESETS)} or the widths of layers, such as (500, 200), got "
+                f"{self.hidden!r}."
+            )
+        return tuple(check_int("hidden", width, low=1) for width in widths)
 
     def _check_data(self, X: np.ndarray) -> None:
         spread = X.std(axis=0)
@@ -257,7 +289,8 @@ class VAE(TransformerMixin, BaseEstimator):
         """The embedding of the rows of ``X``: float32 of shape (n, h)."""
         check_is_fitted(self, "network_")
         X = check_vectors(X, accept_sparse=False, n_features=self.n_features_in_, model=type(self).__name__)
-        out = np.empty((len(X), self.n_latent), dtype=np.float32)
+        X = _as_float32(X)
+        out = np.empty((len(X), self._made["n_latent"]), dtype=np.float32)
         with torch.no_grad():
             for start in range(0, len(X), 4096):
                 rows = self.network_.scaled(X[start : start + 4096])
@@ -278,11 +311,18 @@ class VAE(TransformerMixin, BaseEstimator):
         return dict(self.network_.state_dict())
 
     def _restore(self, tensors: dict[str, Any], n_features: int, binary: bool) -> None:
-        self.n_features_in_ = n_features
-        self.network_ = Coder(n_features, self._widths(), self.n_latent, binary)
+        self._make(n_features, binary)
         self.network_.load_state_dict(tensors)
-        self.history_ = {}
-        self._fitted_stages = set()
+
+
+def _as_float32(X: np.ndarray, least: float = 0.0) -> np.ndarray:
+    largest = float(max(X.max(), -X.min())) if len(X) else 0.0
+    if largest > _LARGE or 0.0 < largest < least:
+        raise InvalidInput(
+            f"X has values up to {largest:.2g}, whose squares a network in float32 cannot hold; divide X by "
+            f"{largest:.1g} first."
+        )
+    return X.astype(np.float32, copy=False)
 
 
 class _seeded:
@@ -295,8 +335,8 @@ class _seeded:
     def __enter__(self) -> None:
         self.state, self.threads = torch.random.get_rng_state(), torch.get_num_threads()
         torch.manual_seed(self.seed)
-        if self.n_jobs is not None and self.n_jobs > 0:
-            torch.set_num_threads(self.n_jobs)
+        if self.n_jobs is not None and self.n_jobs != -1:
+            torch.set_num_threads(resolve_jobs(self.n_jobs))
 
     def __exit__(self, *_: Any) -> None:
         torch.random.set_rng_state(self.state)
