@@ -101,7 +101,7 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
         if args.method == "neighbors":
             result: Any = graph_of(shards, args.neighbors, client, work, clock)
         else:
-            params = {} if args.method == "random-cut" else {"n_neighbors": args.neighbors}
+            params = {} if args.method in ("random-cut", "kmeans", "bisect") else {"n_neighbors": args.neighbors}
             options = {"engine": "dask", "client": client, "checkpoint": work, "progress": clock}
             result = ramify.fit(shards, method=args.method, **options, **params)
         told |= {"seconds": round(time.perf_counter() - began, 1), "stages": clock.seconds(), "tasks": clock.tasks}

@@ -7,8 +7,10 @@ import pytest
 
 import ramify
 from ramify.distributed import ShardedGraph
+from ramify.distributed import _graph_tree_tasks as tasks
 from ramify.distributed.graph_tree import graph_tree
 from ramify.distributed.sources import open_vectors
+from ramify.distributed.workdir import WorkDir
 from ramify.graph.heights import by_rows, typicality
 from ramify.similarity import get_similarity
 
@@ -57,3 +59,23 @@ def test_groups_that_hardly_any_row_comes_to(client):
     assert tree.n_leaves == 122 and tree.is_binary and tree.is_monotone
     labels = tree.cut(n_clusters=4)
     assert np.ptp(labels[:60]) == 0 == np.ptp(labels[60:120]) and labels[0] != labels[60]
+
+
+def test_a_run_that_was_cut_off_goes_on(client, monkeypatch, tmp_path):
+    """The stages that were finished are not done again, and the tree is the same."""
+    rng = np.random.default_rng(1)
+    X = (3 * rng.normal(size=(6, 4))[rng.integers(0, 6, 300)] + rng.normal(size=(300, 4))).astype(np.float32)
+    vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
+    graph = directed(ramify.neighbors(X, 6), vectors.offsets)
+    model = ramify.GraphTree(n_jobs=1)
+    whole = graph_tree(vectors, graph, model, client, n_groups=3)
+    work = WorkDir(str(tmp_path))
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "top", None)
+        with pytest.raises(TypeError, match="NoneType"):
+            graph_tree(vectors, graph, model, client, n_groups=3, work=work)
+    for name in ("home", "weigh", "both", "vote", "send", "grow", "labels", "contract", "join"):
+        monkeypatch.setattr(tasks, name, None)
+    again = graph_tree(vectors, graph, model, client, n_groups=3, work=work)
+    np.testing.assert_array_equal(again.parent, whole.parent)
+    np.testing.assert_array_equal(again.height, whole.height)

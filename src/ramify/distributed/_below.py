@@ -18,7 +18,7 @@ from ramify.agglomerate.rounds import RoundMerges
 from ramify.distributed._clusters import read_merges
 from ramify.distributed._tree_rows import Groups, group_rows, new_folder, write_below, write_folder
 from ramify.distributed.tree_folder import TreeFolder
-from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
+from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
 from ramify.tree import Tree
 
 __all__ = ["Below", "write_rounds"]
@@ -95,10 +95,9 @@ def _turn(path: str, about: Below, i: int, cuts: np.ndarray) -> Receipt:
     label = read_arrays(about.work.path(about.names))["label"]
     place = read_arrays(about.work.path(_ORDER))["place"]
     to = np.searchsorted(cuts, place[label[left]], side="right") - 1
-    order = np.argsort(to, kind="stable")
-    cut = np.searchsorted(to[order], np.arange(len(cuts)))
-    arrays = {"left": left[order], "right": right[order], "similarity": similarity[order]}
-    return {"bytes": write_arrays(path, cut=cut, **arrays)}
+    rounds = np.full(len(left), i + 1, dtype=np.int32)
+    arrays = {"left": left, "right": right, "similarity": similarity, "round": rounds}
+    return {"bytes": write_split(path, to, len(cuts) - 1, **arrays)}
 
 
 def _make(path: str, about: Below, turned: list[str], i: int, cuts: np.ndarray, parquet: str) -> Receipt:
@@ -112,13 +111,8 @@ def _make(path: str, about: Below, turned: list[str], i: int, cuts: np.ndarray, 
     root = np.empty(stop - first, dtype=np.int32)  # the point that names each group
     own = np.flatnonzero(label[points] == points)
     root[group[own] - first] = own
-    pieces, rounds = [], []
-    for number, name in enumerate(turned):
-        merges = Slices(about.work.path(name))
-        some = merges.read("cut", i, i + 2)
-        pieces.append(tuple(merges.read(column, *some) for column in ("left", "right", "similarity")))
-        rounds.append(np.full(len(pieces[-1][0]), number + 1, dtype=np.int32))
-    left, right, similarity = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    files = [about.work.path(name) for name in turned]
+    left, right, similarity, rounds = read_split(files, i, "left", "right", "similarity", "round")
     # One more round joins the groups, and goes again.
     others = np.sort(root)[1:]
     left = np.append(np.searchsorted(points, left), np.zeros(len(others))).astype(np.int32)
@@ -127,7 +121,7 @@ def _make(path: str, about: Below, turned: list[str], i: int, cuts: np.ndarray, 
     last = np.full(len(others), len(turned) + 1, dtype=np.int32)
     nodes = root.astype(np.int64)
     if len(left):
-        parent, level, least = _core.round_tree(left, right, similarity, np.concatenate([*rounds, last]))
+        parent, level, least = _core.round_tree(left, right, similarity, np.append(rounds, last))
         heights = about.heights(np.minimum(level, len(turned)), least)
         heights[: len(points)] = 0.0
         heights[-1] = heights.max()

@@ -26,7 +26,7 @@ from ramify.distributed._shuffle import Shuffle
 from ramify.distributed.cluster import task_room
 from ramify.distributed.graph_parts import Part, ShardedGraph
 from ramify.distributed.tree_folder import TreeFolder
-from ramify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, work_dir, write_arrays
+from ramify.distributed.workdir import Receipt, WorkDir, read_arrays, read_split, work_dir, write_arrays, write_split
 from ramify.errors import InvalidInput
 from ramify.heights import HeightRule
 from ramify.io.atomic import PathLike
@@ -295,10 +295,7 @@ def _turn(path: str, part: Part, low: int, homes: steps.Homes, symmetric: bool) 
     columns = columns.astype(np.int32)
     if not symmetric:
         rows, columns, value = np.append(rows, columns), np.append(columns, rows), np.append(value, value)
-    to = homes.part(rows).astype(np.int16 if homes.n_parts < 2**15 else np.int32)
-    order = np.argsort(to, kind="stable")
-    cut = np.searchsorted(to[order], np.arange(homes.n_parts + 1))
-    return {"bytes": write_arrays(path, cut=cut, row=rows[order], column=columns[order], value=value[order])}
+    return {"bytes": write_split(path, homes.part(rows), homes.n_parts, row=rows, column=columns, value=value)}
 
 
 def _both(
@@ -312,14 +309,9 @@ def _both(
     to_height: HeightRule,
 ) -> dict[str, Any]:
     """The graph of a part; of two directions the larger value stays, or the smaller distance."""
-    pieces = []
-    for name in turned:
-        edges = Slices(work.path(name))
-        some = edges.read("cut", j, j + 2)
-        pieces.append(tuple(edges.read(column, *some) for column in ("row", "column", "value")))
-    rows, columns, value = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    rows, columns, value = read_split([work.path(name) for name in turned], j, "row", "column", "value")
     key = homes.place(rows).astype(np.int64) << 32 | columns
-    del rows, columns, pieces
+    del rows, columns
     order = np.argsort(key, kind="stable")
     key, value = key[order], value[order]
     del order

@@ -28,7 +28,17 @@ from ramify.errors import FileError
 from ramify.io.atomic import atomic_write
 from ramify.progress import Progress
 
-__all__ = ["Slices", "WorkDir", "read_arrays", "read_piece", "work_dir", "write_arrays", "write_pieces"]
+__all__ = [
+    "Slices",
+    "WorkDir",
+    "read_arrays",
+    "read_piece",
+    "read_split",
+    "work_dir",
+    "write_arrays",
+    "write_pieces",
+    "write_split",
+]
 
 Receipt = dict[str, Any]
 
@@ -194,6 +204,24 @@ class Slices:
         dtype, length, at = self._table[name]
         start, stop = min(start, length), min(stop, length)
         return np.fromfile(self.path, dtype=dtype, count=stop - start, offset=at + start * dtype.itemsize)
+
+
+def write_split(path: str, to: np.ndarray, n_receivers: int, **arrays: np.ndarray) -> int:
+    """Some arrays of one length by the receiver of each entry, in their order, for :func:`read_split`."""
+    to = to.astype(np.int16 if n_receivers < 2**15 else np.int32)  # sorts faster
+    order = np.argsort(to, kind="stable")
+    cut = np.searchsorted(to[order], np.arange(n_receivers + 1))
+    return write_arrays(path, cut=cut, **{name: array[order] for name, array in arrays.items()})
+
+
+def read_split(paths: Sequence[str], receiver: int, *names: str) -> tuple[np.ndarray, ...]:
+    """What some files have for one receiver, in the order of the files."""
+    pieces = []
+    for path in paths:
+        sent = Slices(path)
+        some = sent.read("cut", receiver, receiver + 2)
+        pieces.append([sent.read(name, *some) for name in names])
+    return tuple(np.concatenate(column) for column in zip(*pieces, strict=True))
 
 
 def _table(path: str) -> dict[str, tuple[np.dtype, int, int]]:
