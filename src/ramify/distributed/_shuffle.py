@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify.distributed.graph_parts import part_of
-
-__all__ = ["Piece", "Sent", "Shuffle", "nbytes", "piece", "split", "split_by_range"]
+__all__ = ["Piece", "Sent", "Shuffle", "nbytes", "piece", "split"]
 
 Piece = tuple[np.ndarray, ...]
 
@@ -78,11 +76,6 @@ def split(to: np.ndarray, n_parts: int, *arrays: np.ndarray) -> list[Piece]:
     order = np.argsort(to, kind="stable")
     cuts = np.searchsorted(to[order], np.arange(n_parts + 1))
     return [tuple(array[order[a:b]] for array in arrays) for a, b in pairwise(cuts)]
-
-
-def split_by_range(offsets: np.ndarray, ids: np.ndarray, *arrays: np.ndarray) -> list[Piece]:
-    """Some ids and what belongs to them, by the range that each id lies in."""
-    return split(part_of(offsets, ids), len(offsets) - 1, ids, *arrays)
 
 
 def nbytes(sent: Piece) -> int:
