@@ -1,3 +1,5 @@
+import sys
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -7,7 +9,7 @@ pytest.importorskip("torch")
 import ramify
 from ramify.datasets import btgm
 from ramify.embed import VAE, VaDE
-from ramify.errors import FileError, InvalidInput, RamifyWarning
+from ramify.errors import FileError, InvalidInput, MissingExtra, RamifyWarning
 from ramify.metrics import dendrogram_purity
 
 QUICK = {"n_latent": 3, "hidden": "small", "random_state": 0, "batch_size": 200, "learning_rate": 2e-3, "n_jobs": 1}
@@ -104,6 +106,14 @@ def test_parameters_of_numpy_are_saved(data, tmp_path):
     again = VaDE.load(tmp_path / "model")
     assert again.hidden == [16, 8] and again.n_components == 3
     np.testing.assert_array_equal(again.transform(data.X), model.transform(data.X))
+
+
+def test_files_without_safetensors(data, model, tmp_path, monkeypatch):
+    for name in ("safetensors", "safetensors.torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for use in (model.save, VaDE.load):
+        with pytest.raises(MissingExtra, match=r"Install it with: pip install 'ramify\[torch\]'"):
+            use(tmp_path / "model")
 
 
 def test_newer_file(data, model, tmp_path, monkeypatch):

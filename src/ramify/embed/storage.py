@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ramify.errors import FileError, InvalidInput
+from ramify.errors import FileError, InvalidInput, MissingExtra
 from ramify.io import atomic_path
 
 __all__ = ["load", "save"]
@@ -16,7 +16,10 @@ FORMAT = 1
 
 def save(model: Any, path: str | Path) -> None:
     """Write a fitted model."""
-    from safetensors.torch import save_file
+    try:
+        from safetensors.torch import save_file
+    except ImportError:
+        raise MissingExtra("Saving an embedding", "torch") from None
 
     header = {
         "format": FORMAT,
@@ -32,7 +35,10 @@ def save(model: Any, path: str | Path) -> None:
 
 def load(cls: type, path: str | Path) -> Any:
     """Read a model of class ``cls``."""
-    from safetensors import safe_open
+    try:
+        from safetensors import safe_open
+    except ImportError:
+        raise MissingExtra("Reading an embedding", "torch") from None
 
     path = Path(path)
     if not path.is_file():
