@@ -8,7 +8,7 @@ pytest.importorskip("torch")
 
 import ramify
 from ramify.datasets import btgm
-from ramify.embed import VAE, VaDE
+from ramify.embed import VAE, Rescale, VaDE
 from ramify.errors import FileError, InvalidInput, MissingExtra, RamifyWarning
 from ramify.metrics import dendrogram_purity
 
@@ -203,10 +203,19 @@ def test_one_point():
     assert model.fit(np.array([[0.0, 1.0], [1.0, 0.0]])).predict([[0.0, 1.0]]).tolist() == [0]
 
 
+TINY = {"hidden": (8,), "n_latent": 2, "n_epochs": 1, "random_state": 0, "n_jobs": 1}
+
+
+@pytest.mark.filterwarnings("ignore")  # SciPy's array API, and rows of very different columns
+@pytest.mark.parametrize("model", [VAE(**TINY), VaDE(n_components=1, n_pretrain=1, **TINY), Rescale(n_components=1)])
+def test_scikit_learn_conventions(model):
+    from sklearn.utils.estimator_checks import check_estimator
+
+    check_estimator(model)
+
+
 def test_pipeline(data):
     from sklearn.pipeline import make_pipeline
-
-    from ramify.embed import Rescale
 
     steps = VaDE(n_components=8, n_pretrain=3, n_epochs=1, **QUICK), Rescale(n_components=8, random_state=0)
     labels = make_pipeline(*steps, ramify.HAC(linkage="ward", n_clusters=8)).fit_predict(data.X)

@@ -67,7 +67,8 @@ class VAE(TransformerMixin, BaseEstimator):
     budget_seconds : float, optional
         Stop after about this time.
     warm_start : bool
-        Go on from the last ``fit`` instead of starting anew, also from one that was stopped with Ctrl-C.
+        Go on from the last ``fit`` instead of starting anew, also from one that was stopped with Ctrl-C: for another
+        ``n_epochs``, in the stage that it had come to.
     random_state : int, optional
     n_jobs : int
         Threads of PyTorch; -1 leaves its own choice.
@@ -126,6 +127,11 @@ class VAE(TransformerMixin, BaseEstimator):
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
 
     # --- fitting ------------------------------------------------------------------------------------------------------
 
