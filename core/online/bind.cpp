@@ -13,6 +13,7 @@
 #include "online/graph_tree.hpp"
 #include "online/insert.hpp"
 #include "online/levels.hpp"
+#include "online/nearby.hpp"
 #include "online/perch.hpp"
 #include "online/recluster.hpp"
 
@@ -141,22 +142,28 @@ auto directed(const Lists& lists, In1<Node> leaf) {
     return nb::make_tuple(to_numpy(std::move(from)), to_numpy(std::move(to)), to_numpy(std::move(weight)));
 }
 
-// Removes leaves; returns those that have fewer than `least` nearest left.
+// Removes leaves; returns how many others have so few of their nearest left that they need new ones.
 template <typename Graph>
-Array1<Node> remove_from(Graph& g, const Tree& tree, In1<Node> leaf, int least) {
-    std::vector<Node> short_of;
-    {
-        nb::gil_scoped_release release;
-        for (std::size_t i = 0; i < leaf.size(); ++i) {
-            for (const auto& e : g.lists()[leaf.data()[i]]) short_of.push_back(e.to);
-            g.remove(leaf.data()[i]);
-        }
-        std::sort(short_of.begin(), short_of.end());
-        short_of.erase(std::unique(short_of.begin(), short_of.end()), short_of.end());
-        std::erase_if(short_of,
-                      [&](Node v) { return !tree.is_alive(v) || !tree.is_leaf(v) || g.lists().own(v) >= least; });
-    }
-    return to_numpy(std::move(short_of));
+std::size_t remove_from(Graph& g, In1<Node> leaf) {
+    nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < leaf.size(); ++i) g.remove(leaf.data()[i]);
+    return g.lists().waiting();
+}
+
+// For each of these leaves, others near it that its list has not, and their scores; `slot` says where a leaf's row is.
+template <typename Graph>
+void nearby(const Graph& g, In1<Node> leaf, In1<std::int32_t> slot, In2<float> rows, In1<float> bias, Out2<Node> near,
+            Out2<float> score) {
+    nb::gil_scoped_release release;
+    online::Nearby search(g.lists(), {rows.data(), rows.shape(1), bias.data(), nullptr}, slot.data());
+    const std::size_t k = near.shape(1);
+    for (std::size_t i = 0; i < leaf.size(); ++i)
+        search.find(leaf.data()[i], near.data() + i * k, score.data() + i * k);
+}
+
+template <typename Graph>
+void set_whole(Graph& g, In1<Node> leaf) {
+    for (std::size_t i = 0; i < leaf.size(); ++i) g.grown_lists().set_whole(leaf.data()[i]);
 }
 
 // One of the methods that take a leaf and its nearest leaves, for many leaves.
@@ -217,6 +224,9 @@ void bind_graph_tree(nb::module_& m) {
         .def("restore_lists", &restore_lists<G>)
         .def("mend", &of_lists<G, &G::mend>)
         .def("remove", &remove_from<G>)
+        .def("nearby", &nearby<G>)
+        .def("short", [](G& g) { return to_numpy(g.grown_lists().short_ones()); })
+        .def("set_whole", &set_whole<G>)
         .def("settle",
              [](G& g, double seconds) {
                  nb::gil_scoped_release release;
@@ -229,10 +239,10 @@ void bind_graph_tree(nb::module_& m) {
              })
         .def("refresh", nb::overload_cast<double>(&G::refresh), nb::call_guard<nb::gil_scoped_release>())
         .def("rescale", &G::rescale_all, nb::call_guard<nb::gil_scoped_release>())
-        .def("count",
+        .def("has_lost",
              [](const G& g, In1<Node> leaf) {
-                 std::vector<int> out(leaf.size());
-                 for (std::size_t i = 0; i < out.size(); ++i) out[i] = g.lists().own(leaf.data()[i]);
+                 std::vector<std::uint8_t> out(leaf.size());
+                 for (std::size_t i = 0; i < out.size(); ++i) out[i] = g.lists().lost(leaf.data()[i]);
                  return to_numpy(std::move(out));
              })
         .def("ranked_distances",
@@ -273,6 +283,9 @@ void bind_levels(nb::module_& m) {
         .def("restore_lists", &restore_lists<L>)
         .def("mend", &of_lists<L, &L::mend>)
         .def("remove", &remove_from<L>)
+        .def("nearby", &nearby<L>)
+        .def("short", [](L& g) { return to_numpy(g.grown_lists().short_ones()); })
+        .def("set_whole", &set_whole<L>)
         .def("update", &L::update, nb::call_guard<nb::gil_scoped_release>())
         .def("neighbors", [](const L& g, In1<Node> leaf) { return directed(g.lists(), leaf); })
         .def("broken_rule", &L::broken_rule)

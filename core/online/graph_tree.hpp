@@ -149,21 +149,23 @@ public:
         if (awake_.size() > kMost) awake_.erase(awake_.begin(), awake_.end() - kMost / 2);
     }
 
-    // A leaf that has lost neighbours gets new ones; those it has already are passed over.
+    // A leaf that has lost neighbours gets the nearest of these that it has not yet.
     void mend(Node leaf, std::span<const Node> near, std::span<const float> weight) {
-        int count = lists_.own(leaf);
-        for (std::size_t i = 0; i < near.size() && count < lists_.neighbors(); ++i) {
-            if (near[i] == leaf) continue;
+        for (std::size_t i = 0; i < near.size(); ++i) {
             const Edge* e = lists_.find(leaf, near[i]);
             if (e != nullptr && e->mine) continue;
+            if (lists_.own(leaf) == lists_.neighbors()) {
+                Node far;
+                if (!lists_.is_near(leaf, weight[i], far)) break;
+                drop(leaf, far);
+                e = lists_.find(leaf, near[i]);
+            }
             const Node top = tree_.lca(leaf, near[i]);
             const double before = e == nullptr ? 0.0 : value(leaf, *e);
             lists_.add(leaf, near[i], weight[i]);
             tree_.cross[top] += value(leaf, *lists_.find(leaf, near[i])) - before;
-            ++count;
         }
-        lists_.set_whole(leaf);
-        rescale(leaf, kNone, 1.0);
+        rescale(leaf, kNone, 0.9);
         wake(leaf);
     }
 
@@ -187,6 +189,7 @@ public:
 
 private:
     static constexpr std::size_t kMost = 1 << 20;
+    static constexpr int kAhead = 8;          // steps up that are fetched beforehand
     static constexpr double kLargest = 4096;  // leaves of a subtree that moves while points arrive
 
     void grow() {
@@ -234,14 +237,15 @@ private:
         Node far;
         if (!lists_.is_near(u, weight, far)) return;
         if (const Edge* known = lists_.find(u, x); known != nullptr && known->mine) return;
-        if (far != kNone) {
-            double& cross = tree_.cross[tree_.lca(u, far)];
-            cross -= value(u, *lists_.find(u, far));
-            lists_.drop(u, far);
-            if (const Edge* e = lists_.find(u, far)) cross += value(u, *e);
-        }
+        if (far != kNone) drop(u, far);
         lists_.add(u, x, weight);
         if (-weight < scale_[u]) rescale(u, x, 0.9);
+    }
+    void drop(Node u, Node far) {
+        double& cross = tree_.cross[tree_.lca(u, far)];
+        cross -= value(u, *lists_.find(u, far));
+        lists_.drop(u, far);
+        if (const Edge* e = lists_.find(u, far)) cross += value(u, *e);
     }
 
     double with(Node v) const { return tied_[v].stamp == stamp_ ? tied_[v].weight : 0.0; }
@@ -267,7 +271,8 @@ private:
             }
             if (v == s) break;
         }
-        for (const Node leaf : leaves_)
+        for (const Node leaf : leaves_) {
+            fetch_above(leaf);
             for (const Edge& e : lists_[leaf]) {
                 if (tied_[e.to].stamp != stamp_)
                     go_up(e.to, Where::kBeside);
@@ -275,10 +280,31 @@ private:
                     continue;
                 tied_[e.to].weight += value(leaf, e);
             }
+        }
         std::size_t end = way_.size();
         for (auto begin = ways_.rbegin(); begin != ways_.rend(); end = *begin, ++begin)
             for (std::size_t i = *begin; i < end; ++i)
                 if (const Node p = tree_.parent[way_[i]]; p != kNone) tied_[p].weight += tied_[way_[i]].weight;
+    }
+
+    // The ways up from the neighbours of `leaf` are about to be walked, one after another. Among a million nodes each
+    // step waits for memory; all ways walked at once wait together.
+    void fetch_above(Node leaf) {
+        ends_.clear();
+        for (const Edge& e : lists_[leaf]) {
+            ends_.push_back(e.to);
+            __builtin_prefetch(&tied_[e.to]);
+            __builtin_prefetch(&tree_.parent[e.to]);
+            __builtin_prefetch(&tree_.size[e.to]);
+            __builtin_prefetch(&scale_[e.to]);
+        }
+        for (int step = 0; step < kAhead; ++step)
+            for (Node& v : ends_) {
+                if (v == kNone) continue;
+                v = tree_.parent[v];
+                __builtin_prefetch(&tied_[v]);
+                __builtin_prefetch(&tree_.parent[v]);
+            }
     }
 
     // Every ancestor of a node whose parent is `p` gains or loses the edges to the other side.
@@ -405,7 +431,8 @@ private:
     std::vector<double> scale_;  // of a leaf
     std::vector<double> tried_;  // size of a node when it was last offered another place
     std::vector<double> nearest_;
-    std::vector<Tied> tied_;          // of a node
+    std::vector<Tied> tied_;  // of a node
+    std::vector<Node> ends_;
     std::vector<Node> leaves_, way_;  // of S, and nodes from ends of its edges upwards, one way after another
     std::vector<std::size_t> ways_;   // where each of them begins
     std::uint32_t stamp_ = 0;

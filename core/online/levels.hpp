@@ -79,18 +79,21 @@ public:
         touch(x);
         tree_.remove(x);
     }
+    // A leaf that has lost neighbours gets the nearest of these that it has not yet.
     void mend(Node leaf, std::span<const Node> near, std::span<const float> weight) {
-        int count = lists_.own(leaf);
         touch(leaf);
-        for (std::size_t i = 0; i < near.size() && count < lists_.neighbors(); ++i) {
-            if (near[i] == leaf) continue;
+        for (std::size_t i = 0; i < near.size(); ++i) {
             const Edge* e = lists_.find(leaf, near[i]);
             if (e != nullptr && e->mine) continue;
+            Node far;
+            if (lists_.own(leaf) == lists_.neighbors()) {
+                if (!lists_.is_near(leaf, weight[i], far)) break;
+                lists_.drop(leaf, far);
+                touch(far);
+            }
             lists_.add(leaf, near[i], weight[i]);
             touch(near[i]);
-            ++count;
         }
-        lists_.set_whole(leaf);
     }
 
     // Levels and best neighbours of all ids, as they were kept.

@@ -50,6 +50,7 @@ public:
         }
         ++bounds_[leaf].own;
         bounds_[leaf].least = std::min(bounds_[leaf].least, weight);
+        count(leaf);
     }
     // What a leaf has to weigh more than to be among the nearest of `u`. Where some of the nearest have gone, nobody
     // knows who comes after those that are left: only nearer ones may enter.
@@ -65,8 +66,23 @@ public:
         far = bounds_[u].own < k_ ? kNone : std::find_if(edges_[u].begin(), edges_[u].end(), is_last)->to;
         return true;
     }
-    // The list of `u` is as long as it can be.
-    void set_whole(Node u) { bounds_[u].lost = false; }
+    // The list of `u` is what a search among all gives.
+    void set_whole(Node u) {
+        bounds_[u].lost = false;
+        count(u);
+    }
+    // Whether some of the nearest of `u` have gone since the last search among all: those that came for them may not be
+    // the nearest there are.
+    bool lost(Node u) const { return bounds_[u].lost; }
+
+    // Leaves that have fewer than two thirds of their nearest left: how many, and which, ascending.
+    std::size_t waiting() const { return waiting_; }
+    std::vector<Node> short_ones() {
+        std::sort(short_.begin(), short_.end());
+        short_.erase(std::unique(short_.begin(), short_.end()), short_.end());
+        std::erase_if(short_, [&](Node v) { return !bounds_[v].waits; });
+        return short_;
+    }
     // `far` is no longer among the nearest of `u`.
     void drop(Node u, Node far) {
         Edge* e = find(u, far);
@@ -78,15 +94,30 @@ public:
         }
         measure(u);
     }
+    // The lists of all that are tied to `x` are about to be read: among a million they lie far from each other, and
+    // memory is waited for once, not for each. Not inlined, it would be a call without effect, which is left out.
+    [[gnu::always_inline]] void fetch_around(Node x) const {
+        for (const Edge& e : edges_[x]) {
+            __builtin_prefetch(&edges_[e.to]);
+            __builtin_prefetch(&bounds_[e.to]);
+        }
+        for (const Edge& e : edges_[x]) {
+            const auto& list = edges_[e.to];
+            for (std::size_t i = 0; i < list.size(); i += kLine) __builtin_prefetch(list.data() + i);
+        }
+    }
     // Nobody has `x` as a neighbour any more.
     void forget(Node x) {
+        fetch_around(x);
         for (const Edge& e : edges_[x]) {
             erase(e.to, x);
             if (!e.theirs) continue;
             bounds_[e.to].lost = true;
             if (--bounds_[e.to].own == 0 || e.weight <= bounds_[e.to].least) measure(e.to);
+            count(e.to);
         }
         edges_[x].clear();
+        waiting_ -= bounds_[x].waits;
         bounds_[x] = {};
     }
 
@@ -115,6 +146,7 @@ public:
     void restore(Node leaf, bool lost) {
         bounds_[leaf].lost = lost;
         measure(leaf);
+        count(leaf);
     }
 
     // The first rule found broken, or an empty string.
@@ -129,6 +161,7 @@ public:
                 if (e.mine) ++count, least = std::min(least, e.weight);
             if (count > k_) return name + " is too long";
             if (count != own(v) || least != bounds_[v].least) return name + " is not what is known of it";
+            if (bounds_[v].waits != is_short(v)) return name + " is short, or is not, and nobody knows";
             for (const Edge& e : edges_[v]) {
                 if (!e.mine && !e.theirs) return name + " has an edge that nobody wants";
                 if (e.to == v || !tree.is_alive(e.to) || !tree.is_leaf(e.to))
@@ -146,12 +179,22 @@ public:
     }
 
 private:
+    static constexpr std::size_t kLine = 64 / sizeof(Edge);  // edges of a line of the cache
+
     // How many of the edges of a leaf are its own nearest, and the smallest weight of these.
     struct Bound {
         float least = std::numeric_limits<float>::infinity();
         std::int32_t own = 0;
-        bool lost = false;  // whether one of its nearest has gone and no other came for it
+        bool lost = false;   // whether one of its nearest has gone since the last search among all
+        bool waits = false;  // whether so many have that it needs new ones
     };
+    bool is_short(Node v) const { return bounds_[v].lost && 3 * bounds_[v].own < 2 * k_; }
+    void count(Node v) {
+        if (is_short(v) == bounds_[v].waits) return;
+        bounds_[v].waits = !bounds_[v].waits;
+        waiting_ += bounds_[v].waits ? 1 : -1;
+        if (bounds_[v].waits) short_.push_back(v);
+    }
     void measure(Node v) {
         Bound& bound = bounds_[v];
         bound.own = 0;
@@ -170,6 +213,8 @@ private:
     int k_;
     std::vector<std::vector<Edge>> edges_;  // of a leaf
     std::vector<Bound> bounds_;             // of a leaf
+    std::vector<Node> short_;               // leaves that wait, and some that no longer do
+    std::size_t waiting_ = 0;
 };
 
 }  // namespace ramify::online

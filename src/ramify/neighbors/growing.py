@@ -69,6 +69,11 @@ class GrowingRows:
     def z(self, slots: np.ndarray) -> np.ndarray:
         return self._z[slots]
 
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """All rows and their bias, by slot."""
+        return self._z, self._bias
+
     def add(self, z: np.ndarray, squared: np.ndarray | None, k: int, *, back: bool = False) -> Arrived:
         """Slots of these new rows, and for each the slots of its ``k`` nearest among all that came before it.
 
@@ -111,12 +116,17 @@ class GrowingRows:
         """A row is among the nearest of these if its product with them is above, or its distance squared below."""
         self._reach[slots] = -self._bias[slots] - 0.5 * value if squared else value
 
+    def values(self, slots: np.ndarray, score: np.ndarray, *, squared: bool) -> np.ndarray:
+        """Products, or distances squared, of these rows and those they have such scores with, one row each."""
+        return np.maximum(-2.0 * (score + self._bias[slots, None]), 0.0) if squared else score
+
     def remove(self, slots: np.ndarray) -> None:
         """These rows are gone."""
-        self._bias[slots] = -np.inf
-        self._reach[slots] = np.inf
+        at = slots.astype(np.intp)  # or each assignment would make it anew, the larger part of the time for one row
+        self._bias[at] = -np.inf
+        self._reach[at] = np.inf
         self._count -= len(slots)
-        self._free.extend(np.asarray(slots)[::-1].tolist())
+        self._free.extend(slots[::-1].tolist())
         if self._cells is not None:
             self._cells.remove(slots)
 

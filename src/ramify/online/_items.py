@@ -47,6 +47,11 @@ class Items:
     def slot_of(self, leaves: np.ndarray) -> np.ndarray:
         return self._slot_of[leaves]
 
+    @property
+    def leaf_slots(self) -> np.ndarray:
+        """Slots by leaf, for all at once."""
+        return self._slot_of
+
     def id_of(self, slot: int) -> Hashable:
         return self._owner[slot]
 

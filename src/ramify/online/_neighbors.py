@@ -14,7 +14,8 @@ from ramify.parallel import one_blas_thread
 
 __all__ = ["NeighborTree"]
 
-_SHORT = 2 / 3  # a point with fewer than this share of its neighbours left looks for new ones
+_WAITING = 256  # leaves short of neighbours that may wait for new ones, in a large tree
+_PARTS = 16  # so large a part of all items leaves, and may wait, before new neighbours are looked for around the old
 _NUMBERS = 2**20  # of the rows whose products are worked out at once
 
 
@@ -47,6 +48,7 @@ class NeighborTree(OnlineTree):
     def _take(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
         if not len(X):
             return
+        self._mend(state)
         z, squared = state.rows.searched(state.rows.features(X))
         with one_blas_thread():
             slots, near, start, back = state.search.add(z, squared, self.n_neighbors, back=True)
@@ -64,23 +66,43 @@ class NeighborTree(OnlineTree):
         state.search.set_reach(slots, value, squared=state.rows.similarity.name == "sqeuclidean")
 
     def _remove(self, state: State, slots: np.ndarray) -> None:
-        least = int(np.ceil(_SHORT * min(self.n_neighbors, max(len(state.items) - len(slots) - 1, 0))))
         state.changed += len(slots)
-        short = state.graph.remove(state.tree, state.items.leaf_of(slots), least)
-        state.search.remove(slots)
-        self._mend(state, short)
+        step = max(1, len(state.items) // _PARTS)
+        for start in range(0, len(slots), step):
+            some = slots[start : start + step]
+            short = state.graph.remove(state.items.leaf_of(some))
+            state.search.remove(some)
+            if short > min(_WAITING, step):
+                self._mend(state)
 
-    def _mend(self, state: State, short: np.ndarray) -> None:
-        """Fills the lists of leaves that have lost neighbours."""
+    def _mend(self, state: State) -> None:
+        """Leaves that have lost a third of their neighbours get new ones: the nearest of their neighbours' neighbours,
+        or, where these are too few, of all."""
+        short = state.graph.short()
         if not len(short):
             return
+        near = np.empty((len(short), self.n_neighbors), dtype=np.int32)
+        score = np.empty(near.shape, dtype=np.float32)
+        state.graph.nearby(short, state.items.leaf_slots, *state.search.rows, near, score)
         own = state.items.slot_of(short)
+        value = state.search.values(own, score, squared=state.rows.similarity.name == "sqeuclidean")
+        weight = self._weigh(state, value, near >= 0)
+        state.graph.mend(short, near, weight.astype(np.float32))
+        self._note_reach(state, own)
+        self._search_anew(state, state.graph.short())
+
+    def _search_anew(self, state: State, leaves: np.ndarray) -> None:
+        """Fills the lists of leaves by a search among all."""
+        if not len(leaves):
+            return
+        own = state.items.slot_of(leaves)
         with one_blas_thread():
             near = state.search.nearest(state.search.z(own), self.n_neighbors + 1)
         order = np.argsort(near == own[:, None], axis=1, kind="stable")  # itself last
         near = np.take_along_axis(near, order, axis=1)[:, : self.n_neighbors]
         near[near == own[:, None]] = -1
-        state.graph.mend(short, *self._edges(state, own, np.ascontiguousarray(near)))
+        state.graph.mend(leaves, *self._edges(state, own, np.ascontiguousarray(near)))
+        state.graph.set_whole(leaves)
         self._note_reach(state, own)
 
     def _edges(self, state: State, slots: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ class LiveTree(NeighborTree):
 
     W being the weight of the edges between two sets and :math:`W_a` the weight that meets in a. This is exact: no other
     place is better. Then small subtrees around it are offered better places, too. A point that leaves is taken out, and
-    points that have lost a third of their neighbours search for new ones.
+    points that have lost a third of their neighbours get new ones from among their neighbours' neighbours.
 
     Parameters
     ----------
@@ -89,10 +89,10 @@ class LiveTree(NeighborTree):
     def refresh(self, budget_seconds: float = 1.0) -> Self:
         """Make the tree better, in idle moments; it ends after about ``budget_seconds``, or when nothing is left to do.
 
-        Points that have lost neighbours find new ones, and small subtrees that were changed around are offered better
-        places. When a tenth of the items has come or gone since the last time, all small subtrees are, and then the
-        upper scales are searched anew, as by the batch method, over the small clusters as they are by now, which makes
-        new nodes above these.
+        Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
+        offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
+        and then the upper scales are searched anew, as by the batch method, over the small clusters as they are by now,
+        which makes new nodes above these.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)
         state = self._begin()
@@ -119,11 +119,11 @@ class LiveTree(NeighborTree):
 
     def _mend_all(self, state: State, end: float) -> None:
         leaves = state.items.leaves
-        short = leaves[state.graph.count(leaves) < min(self.n_neighbors, len(leaves) - 1)]
+        short = leaves[state.graph.has_lost(leaves) != 0]
         for start in range(0, len(short), _BATCH):
             if time.monotonic() >= end:
                 return
-            self._mend(state, short[start : start + _BATCH])
+            self._search_anew(state, short[start : start + _BATCH])
 
     def _regrow(self, state: State, end: float) -> None:
         """The upper scales anew. They have the last word: what is best on the graph of points alone, in which these see
