@@ -300,8 +300,7 @@ private:
         }
         for (int step = 0; step < kAhead; ++step)
             for (Node& v : ends_) {
-                if (v == kNone) continue;
-                v = tree_.parent[v];
+                if (v == kNone || (v = tree_.parent[v]) == kNone) continue;
                 __builtin_prefetch(&tied_[v]);
                 __builtin_prefetch(&tree_.parent[v]);
             }
