@@ -69,6 +69,7 @@ def test_scale_and_place_of_the_data_do_not_matter(data):
     np.testing.assert_allclose(fit(1e-2 * data.X + 3.0), fit(data.X), atol=0.02)
 
 
+@pytest.mark.filterwarnings("ignore:The embedding collapsed")  # so does one that hardly trained
 def test_likelihood_follows_the_data(data):
     rng = np.random.default_rng(0)
     pixels = np.clip(rng.normal(0.3, 0.6, size=(50, 20)), 0, 1)
@@ -98,6 +99,7 @@ def test_save_and_load(data, model, tmp_path):
         VaDE.load(tmp_path / "none")
 
 
+@pytest.mark.filterwarnings("ignore:The embedding collapsed")  # so does one that hardly trained
 def test_parameters_of_numpy_are_saved(data, tmp_path):
     """``n_components=y.max() + 1`` is no int of Python."""
     shape = {**QUICK, "n_latent": np.int64(2), "hidden": np.array([16, 8])}
