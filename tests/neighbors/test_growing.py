@@ -98,6 +98,7 @@ def test_cells_follow_rows_into_new_regions(batch, monkeypatch):
 
 def test_a_cell_that_grows_too_large_is_divided_and_equal_rows_are_not_tried_for_ever(monkeypatch):
     z = rows(400, 5)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
     search = GrowingRows(method="cells", seed=0, n_jobs=1)
     search.put(z, None)
     calls = []
@@ -108,6 +109,50 @@ def test_a_cell_that_grows_too_large_is_divided_and_equal_rows_are_not_tried_for
     assert 1 <= len(calls) <= 8
     near = search.nearest(z[:1], 351)
     assert sorted(near[0].tolist()) == [0, *range(400, 750)]
+
+
+@pytest.mark.parametrize("sort", [False, True])
+def test_cells_grow_with_the_rows_a_little_at_a_time(sort, monkeypatch):
+    """From 3000 to 24 000 rows, as good as cells that were found for all of them, and no call looks at a large part."""
+    monkeypatch.setattr(growing_cells, "_PROBES", 12)
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(300, 16)).astype(np.float32)
+    z = centre[rng.integers(300, size=24_000)] + 0.7 * rng.normal(size=(24_000, 16)).astype(np.float32)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    if sort:
+        z = z[np.argsort(z[:, 0])]
+    looked = []
+    nearest = growing_cells.Cells.nearest
+    monkeypatch.setattr(
+        growing_cells.Cells, "nearest", lambda self, z, *a, **k: (looked.append(len(z)), nearest(self, z, *a, **k))[1]
+    )
+    some = rng.permutation(24_000)[:500]
+    whole = GrowingRows(method="cells", seed=0, n_jobs=1)
+    whole.put(z, None)
+    grown = GrowingRows(method="cells", seed=0, n_jobs=1)
+    grown.put(z[:3000], None)
+    looked.clear()
+    for start in range(3000, 24_000, 300):
+        grown.put(z[start : start + 300], None)
+    assert max(looked) < 3000
+    assert recall(grown, z, some) > recall(whole, z, some) - 0.03
+    cells, size = len(grown._cells.centre), grown._cells._lists.sizes()
+    assert size.sum() == 24_000 and 0.5 < cells / (4 * np.sqrt(24_000)) < 1.5
+
+
+def test_cells_that_were_kept_go_on_as_the_others_do():
+    z = rows(900, 6)
+    one, other = (GrowingRows(method="cells", seed=0, n_jobs=1) for _ in range(2))
+    for start in range(0, 500, 50):
+        one.put(z[start : start + 50], None)
+    assert one._cells.turn > 0
+    other.load(*one.dump())
+    for start in range(500, 900, 7):
+        slots = one.put(z[start : start + 7], None)
+        np.testing.assert_array_equal(slots, other.put(z[start : start + 7], None))
+    np.testing.assert_array_equal(one._cells.centre, other._cells.centre)
+    everyone = np.arange(900, dtype=np.int32)
+    np.testing.assert_array_equal(one._cells.lists_of(everyone), other._cells.lists_of(everyone))
 
 
 def test_rows_that_come_after_most_have_gone_are_found():

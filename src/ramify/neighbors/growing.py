@@ -56,7 +56,7 @@ class GrowingRows:
         self._used = 0
         self._count = 0
         self._cells: GrowingCells | None = None
-        self._trained = 0  # rows when the cells were found
+        self._trained = 0  # rows when the cells were found, or last measured
 
     def __len__(self) -> int:
         return self._count
@@ -142,7 +142,8 @@ class GrowingRows:
         arrays["free"] = np.array(self._free, dtype=np.int32)
         if self._cells is not None:
             arrays |= {"centre": self._cells.centre, "list": self._cells.lists_of(self._there())}
-            return {"trained": self._trained, "usual": self._cells.usual, "far": self._cells.far}, arrays
+            names = ("usual", "far", "turn", "due")
+            return {"trained": self._trained, **{name: getattr(self._cells, name) for name in names}}, arrays
         return {"trained": self._trained}, arrays
 
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -156,6 +157,7 @@ class GrowingRows:
             self._cells = GrowingCells(
                 arrays["centre"], meta["usual"], meta["far"], seed=self._seed, n_jobs=self._n_jobs
             )
+            self._cells.turn, self._cells.due = meta.get("turn", 0), meta.get("due", 0)  # older folders have none
             self._cells.restore(self._there(), np.ascontiguousarray(arrays["list"]))
 
     def _jobs(self, pairs: int) -> int | None:
@@ -231,11 +233,14 @@ class GrowingRows:
         enough = _EXACT if self._method == "auto" else _FEW
         if self._count <= (enough if self._cells is None else enough // 2):
             self._cells = None
-        elif self._cells is None or self._count > 2 * self._trained:
+        elif self._cells is None:
             self._cells = GrowingCells.find(self._z, self._there(), seed=self._seed, n_jobs=self._n_jobs)
             self._trained = self._count
         else:
             self._cells.add(self._z, slots)
+            if self._count > 2 * self._trained:
+                self._cells.measure(self._z, self._there())
+                self._trained = self._count
 
     def _there(self) -> np.ndarray:
         """Slots that hold a row."""

@@ -1,9 +1,11 @@
-"""Cells of rows that come and go: lists of slots around centres, which follow the rows into new regions.
+"""Cells of rows that come and go: lists of slots around centres, which follow the rows.
 
-Centres are found by k-means over all rows and, whenever the number of rows has doubled, again. In between, rows may
-arrive where no centre is near, class after class in the worst case: neighbours would then lie scattered over cells that
-have nothing to do with them. So rows that are farther from all centres than almost all others wait in a list that every
-query looks at, until there are enough of them for cells of their own; and a cell that has become too large is divided.
+Centres are found by k-means, once, when there are enough rows for cells. From then on cells grow with the rows, a
+little with every call: one that has become too large is divided, and with each row that arrives the cells of two others
+are looked at again, in turn, which is k-means spread over time. Rows may also arrive where no centre is near, class
+after class in the worst case: neighbours would then lie scattered over cells that have nothing to do with them. So rows
+that are farther from all centres than almost all others wait in a list that every query looks at, until there are
+enough of them for cells of their own.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from ramify.progress import Progress
 
 __all__ = ["GrowingCells"]
 
-# Cells that a row looks at, of 4 √n: they have .87 of the nearest 25 of words (GloVe), .91 of sentences, .99 of images.
+# Cells that a row looks at, of up to 4 √n: they have .9 of the nearest 25 of words and sentences, .99 of images.
 _PROBES = 48
 _ALONE = 1 << 25  # products up to which one thread is enough
 _SAMPLE = 10_000  # rows that say how far from its centre a row may be
 _FAR = 0.999  # share of the rows that are nearer to their centres than one that waits
 _AROUND = 16  # cells from which a new one draws in rows
-_LARGE = 4  # times the usual number of rows: a cell that is divided
+_LARGE = 3  # times the usual number of rows: a cell that is divided
+_REVIEWED = 2  # rows whose cells are looked at again for each that arrives
 
 
 class GrowingCells:
@@ -43,20 +46,27 @@ class GrowingCells:
     def __init__(self, centre: np.ndarray, usual: float, far: float, *, seed: int, n_jobs: int | None) -> None:
         self._cells = Cells.of(centre)
         self.usual, self.far = usual, far
+        self.turn, self.due = 0, 0  # the cell that is looked at next, and how many rows are to be
         self._seed, self._n_jobs = seed, n_jobs
         self._lists = _core.CellLists(len(centre) + 1)
 
     @classmethod
     def find(cls, z: np.ndarray, slots: np.ndarray, *, seed: int, n_jobs: int | None) -> GrowingCells:
         """Cells of the rows in these slots."""
-        count = max(2, min(len(slots) // 8, int(4 * np.sqrt(len(slots)))))
-        centre = _centres(z[slots], count, seed, n_jobs)
-        cells = cls(centre, len(slots) / len(centre), np.inf, seed=seed, n_jobs=n_jobs)
+        usual = _usual(len(slots))
+        centre = _centres(z[slots], round(len(slots) / usual), seed, n_jobs)
+        cells = cls(centre, usual, np.inf, seed=seed, n_jobs=n_jobs)
         nearest = cells._cells.nearest(z[slots], 1, n_jobs=n_jobs)[:, 0]
         cells._lists.add(slots, nearest + 1)
-        some = np.random.default_rng(seed).permutation(len(slots))[:_SAMPLE]
-        cells.far = float(np.quantile(_apart(z[slots[some]], centre[nearest[some]]), _FAR))
+        cells.measure(z, slots)
         return cells
+
+    def measure(self, z: np.ndarray, slots: np.ndarray) -> None:
+        """How far from its centre a row is at most, by some of these."""
+        some = slots[np.random.default_rng(self._seed).permutation(len(slots))[:_SAMPLE]]
+        cell = self._lists.cells_of(some) - 1
+        some, cell = some[cell >= 0], cell[cell >= 0]
+        self.far = float(np.quantile(_apart(z[some], self.centre[cell]), _FAR))
 
     @property
     def centre(self) -> np.ndarray:
@@ -73,6 +83,7 @@ class GrowingCells:
         """Rows come, in these slots; ``z`` has all rows by slot."""
         rows = z[slots]
         before = self._lists.sizes()
+        self.usual = _usual(int(before.sum()) + len(slots))
         cell = self._nearest(rows)
         far = _apart(rows, self.centre[cell]) > self.far
         self._lists.add(slots, np.where(far, 0, cell + 1).astype(np.int32))
@@ -82,6 +93,9 @@ class GrowingCells:
         before = np.concatenate([before, np.zeros(len(size) - len(before), dtype=np.int64)])
         for c in (1 + np.flatnonzero(self._excess(size[1:]) > self._excess(before[1:]))).tolist():
             self._divide(z, c)
+        self.due += _REVIEWED * len(slots)
+        if self.due >= self.usual:
+            self._review(z)
 
     def remove(self, slots: np.ndarray) -> None:
         self._lists.remove(np.ascontiguousarray(slots, dtype=np.int32))
@@ -148,6 +162,27 @@ class GrowingCells:
         self._append(z, fresh.centre[good])
         self._lists.add(slots, (np.where(nearer, place[own], cell) + 1).astype(np.int32))
 
+    def _review(self, z: np.ndarray) -> None:
+        """The next cells in turn move to the means of their rows, and these to the nearest cells."""
+        size = self._lists.sizes()[1:]
+        turn = np.roll(np.arange(len(size)), -self.turn)
+        turn = turn[: 1 + int(np.searchsorted(np.cumsum(size[turn]), self.due))]
+        self.turn = int(turn[-1] + 1) % len(size)
+        self.due -= int(size[turn].sum())
+        turn = turn[size[turn] > 0]
+        if not len(turn):
+            return
+        slots = np.concatenate([np.sort(self._lists.members(c + 1)) for c in turn.tolist()])
+        first = np.concatenate([[0], np.cumsum(size[turn])[:-1]])
+        rows = z[slots]
+        centre = self.centre.copy()
+        centre[turn] = np.add.reduceat(rows, first, axis=0) / size[turn, None]
+        self._cells = Cells.of(centre)
+        cell = self._nearest(rows)
+        moved = cell != np.repeat(turn, size[turn])
+        self._lists.remove(slots[moved])
+        self._lists.add(slots[moved], cell[moved] + 1)
+
     def _divide(self, z: np.ndarray, c: int) -> None:
         slots = np.sort(self._lists.members(c))
         centre = _centres(z[slots], max(2, round(len(slots) / self.usual)), self._seed, 1)
@@ -174,6 +209,11 @@ class GrowingCells:
         nearer = _apart(z[slots], centre[new]) < _apart(z[slots], self.centre[own])
         self._lists.remove(slots[nearer])
         self._lists.add(slots[nearer], (known + 1 + new[nearer]).astype(np.int32))
+
+
+def _usual(n: int) -> float:
+    """Rows of a cell, when there are so many in all."""
+    return n / max(2, min(n // 8, int(4 * np.sqrt(n))))
 
 
 def _centres(z: np.ndarray, count: int, seed: int, n_jobs: int | None) -> np.ndarray:
