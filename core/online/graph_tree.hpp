@@ -117,6 +117,8 @@ public:
                 std::span<const float> back_weight) {
         grow();
         if (tree_.root == x) return;
+        lists_.fetch(near);
+        lists_.fetch(back);
         for (std::size_t i = 0; i < near.size(); ++i) lists_.add(x, near[i], weight[i]);
         scale_[x] = scale_of(x);
         for (std::size_t i = 0; i < near.size(); ++i) offer(near[i], x, weight[i]);

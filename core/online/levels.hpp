@@ -58,6 +58,8 @@ public:
     void insert(Node x, std::span<const Node> near, std::span<const float> weight, std::span<const Node> back,
                 std::span<const float> back_weight) {
         grow();
+        lists_.fetch(near);
+        lists_.fetch(back);
         level[x] = 0;
         best[x] = kNone;
         change(x);

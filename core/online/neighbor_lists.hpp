@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -94,17 +95,16 @@ public:
         }
         measure(u);
     }
-    // The lists of all that are tied to `x` are about to be read: among a million they lie far from each other, and
-    // memory is waited for once, not for each. Not inlined, it would be a call without effect, which is left out.
+    // The lists of these leaves, or of all that are tied to `x`, are about to be read: among a million they lie far
+    // from each other, and memory is waited for once, not for each. Not inlined, these would be calls without effect,
+    // which are left out.
+    [[gnu::always_inline]] void fetch(std::span<const Node> leaves) const {
+        for (const Node v : leaves) fetch_place(v);
+        for (const Node v : leaves) fetch_list(v);
+    }
     [[gnu::always_inline]] void fetch_around(Node x) const {
-        for (const Edge& e : edges_[x]) {
-            __builtin_prefetch(&edges_[e.to]);
-            __builtin_prefetch(&bounds_[e.to]);
-        }
-        for (const Edge& e : edges_[x]) {
-            const auto& list = edges_[e.to];
-            for (std::size_t i = 0; i < list.size(); i += kLine) __builtin_prefetch(list.data() + i);
-        }
+        for (const Edge& e : edges_[x]) fetch_place(e.to);
+        for (const Edge& e : edges_[x]) fetch_list(e.to);
     }
     // Nobody has `x` as a neighbour any more.
     void forget(Node x) {
@@ -194,6 +194,13 @@ private:
         bounds_[v].waits = !bounds_[v].waits;
         waiting_ += bounds_[v].waits ? 1 : -1;
         if (bounds_[v].waits) short_.push_back(v);
+    }
+    [[gnu::always_inline]] void fetch_place(Node v) const {
+        __builtin_prefetch(&edges_[v]);
+        __builtin_prefetch(&bounds_[v]);
+    }
+    [[gnu::always_inline]] void fetch_list(Node v) const {
+        for (std::size_t i = 0; i < edges_[v].size(); i += kLine) __builtin_prefetch(edges_[v].data() + i);
     }
     void measure(Node v) {
         Bound& bound = bounds_[v];
