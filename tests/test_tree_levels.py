@@ -148,5 +148,5 @@ def test_a_million_leaves(make):
     tree = make(1_000_000)
     start = time.process_time()
     levels = tree.levels()
-    assert time.process_time() - start < 20  # about 2, and 8 under AddressSanitizer
+    assert time.process_time() - start < 60  # about 2; sanitizers take many times as long
     assert len(levels) <= 6

@@ -155,4 +155,4 @@ def test_a_million_leaves(make):
     start = time.process_time()
     ordered = tree.order_leaves(X)
     assert ordered.first[ordered.root] == 0
-    assert time.process_time() - start < 12
+    assert time.process_time() - start < 60  # some seconds; sanitizers take many times as long
