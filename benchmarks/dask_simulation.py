@@ -26,6 +26,7 @@ from ramify.neighbors.cells import ROWS_A_CELL
 from ramify.neighbors.shards import n_cells, sample_size
 
 PRODUCTS = 36e9  # operations of matrix products a second
+MEANS = 10e9  # the same, of k-means
 PAIRS = 20e9  # the same where each product is a candidate for a list of neighbours
 EDGE = 0.8e-6  # seconds of an edge in all rounds together
 DISK = 0.5e9  # bytes a second that a worker reads and writes
@@ -94,7 +95,7 @@ class Run:
         io = 4 * n * d / DISK
         self.stages = [
             Stage("check", parts, 2 * io, memory=10 * rows * 4 * d),
-            Stage("cells", 1, 2 * 2 * 8 * sample * np.sqrt(cells) * d / PRODUCTS, memory=16 * sample * d),
+            Stage("cells", 1, 2 * 2 * 8 * sample * np.sqrt(cells) * d / MEANS, memory=16 * sample * d),
             Stage("sample", parts, io + 2 * n * asked * d / PRODUCTS, 8 * k * asked * parts, 10 * rows * 4 * d),
             Stage("probes", 1, 2 * (asked * (k + 1) + 50_000) * cells * d / PRODUCTS, memory=4 * 50_000 * cells / 16),
             Stage("assign", parts, io + 2 * n * cells * d / PRODUCTS, n * row, 10 * rows * 4 * d),

@@ -300,3 +300,13 @@ def test_bad_input() -> None:
     similarities = NeighborGraph.from_scipy(csr_array(np.exp(-squareform(pdist(X)))))
     with pytest.raises(InvalidInput, match="has no largest value to count distances from"):
         RobustSingleLinkage().fit(similarities)
+
+
+def test_clusters_born_at_an_infinite_density():
+    """Distances of 1e-323 have densities beyond all numbers: what leaves a cluster at its birth adds nothing to it."""
+    x = np.concatenate([np.repeat(np.arange(0.0, 40.0, 8.0), 6) + np.tile(np.arange(6.0), 5), [500.0]])
+    distance = squareform(pdist(x[:, None])) * 5e-324
+    model = RobustSingleLinkage(metric="precomputed", min_cluster_size=3, min_samples=2).fit(distance)
+    stability = model.condensed_tree_.stability
+    assert not np.isnan(stability).any() and np.isinf(model.condensed_tree_.birth).any()
+    assert len(np.unique(model.labels_[model.labels_ >= 0])) >= 1

@@ -61,8 +61,10 @@ class CondensedTree:
     def stability(self) -> np.ndarray:
         r"""Excess of mass of each cluster: :math:`\sum (\lambda - \lambda_{birth})` over its points."""
         cluster = self.parent - self.n_points
-        with np.errstate(over="ignore"):  # distances near the smallest number there is
-            excess = (self.lambda_val - self.birth[cluster]) * self.child_size
+        birth = self.birth[cluster]
+        # Distances near the smallest number there is have infinite densities, which may be those of the birth.
+        with np.errstate(over="ignore", invalid="ignore"):
+            excess = np.where(self.lambda_val == birth, 0.0, self.lambda_val - birth) * self.child_size
         return np.bincount(cluster, weights=excess, minlength=self.n_clusters)
 
     def select(self, method: str = "eom", *, allow_single_cluster: bool = False) -> np.ndarray:
