@@ -268,3 +268,13 @@ def test_refusals():
         GraphTree(metric="precomputed").fit(sp.csr_array([[0, -1.0], [-1.0, 0]]))
     with pytest.raises(InvalidInput, match="0 points"):
         GraphTree(metric="precomputed-similarity").fit(sp.csr_array((0, 0)))
+
+
+@pytest.mark.parametrize("method", ["graph", "live"])
+def test_weights_of_very_different_sizes(method):
+    """Most masses are lost beside the largest; heights stay finite, and nothing warns."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(200, 8)).astype(float)
+    weight = 10.0 ** rng.uniform(-99, 99, 200)
+    tree = ramify.fit(X, method=method, metric="dot" if method == "live" else "sqeuclidean", sample_weight=weight)
+    assert np.isfinite(tree.height).all() and tree.is_monotone

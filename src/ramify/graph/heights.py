@@ -112,7 +112,8 @@ def _spread(tree: Tree, square: np.ndarray, own: np.ndarray, length: np.ndarray)
     first, last = tree.first, tree.first + tree.size
     total = np.concatenate([[0.0], np.cumsum(square)])
     weight = np.concatenate([[0.0], np.cumsum(own)])
-    below = np.maximum(weight[last] - weight[first], np.finfo(float).tiny)
+    # Masses that are lost beside that of all leave nothing but rounding, which must not be divided by next to nothing.
+    below = np.maximum(weight[last] - weight[first], max(np.finfo(float).eps * weight[-1], np.finfo(float).tiny))
     return np.asarray(total[last] - total[first] - length / below)
 
 
