@@ -212,3 +212,12 @@ def test_sample_weight_is_refused():
 def test_fit_by_name():
     tree = ramify.fit(blobs(), "hyphc", **QUICK)
     assert tree.info["method"] == "hyphc" and tree.n_leaves == 60
+
+
+def test_similarities_at_the_limit_of_numbers():
+    """The unit they are divided by must be a number, too."""
+    A = np.full((5, 5), 1.7e308)
+    np.fill_diagonal(A, 0.0)
+    graph = ramify.NeighborGraph.from_scipy(csr_array(A), kind="similarity")
+    with pytest.raises(ramify.errors.InvalidInput, match="too large"):
+        HypHC(**QUICK).fit(graph)

@@ -126,7 +126,8 @@ class MatrixSource(BlockSource):
 
     def __init__(self, weights: PairWeights, kind: str, block_size: int, matrix: np.ndarray) -> None:
         super().__init__(weights, kind, block_size)
-        self._matrix = np.ascontiguousarray(matrix / find_unit(matrix), dtype=np.float32)
+        scaled = np.clip(matrix / find_unit(matrix), -_LARGEST, _LARGEST)
+        self._matrix = np.ascontiguousarray(scaled, dtype=np.float32)
 
     def _blocks(self, wide: bool, start: np.ndarray, rows: np.ndarray, *rest: Any) -> float:
         return _core.matrix_blocks(self._matrix, wide, start, rows, *rest)
@@ -196,8 +197,8 @@ class EdgeSource(Source):
 
 def find_unit(values: np.ndarray) -> float:
     """What to divide by: 1 unless the values come near the limits of float32. Steps do not depend on the unit."""
-    largest = float(np.abs(values).max(initial=0.0))
-    return 1.0 if largest == 0.0 or 1.0 / _LARGE <= largest <= _LARGE else 2.0 ** round(np.log2(largest))
+    largest = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))  # sums of both directions may overflow
+    return 1.0 if largest == 0.0 or 1.0 / _LARGE <= largest <= _LARGE else 2.0 ** int(np.floor(np.log2(largest)))
 
 
 def find_source(points: Points, block_size: int, n_jobs: int | None) -> Source:
