@@ -74,6 +74,8 @@ def test_a_run_that_was_cut_off_goes_on(client, monkeypatch, tmp_path):
         patch.setattr(tasks, "top", None)
         with pytest.raises(TypeError, match="NoneType"):
             graph_tree(vectors, graph, model, client, n_groups=3, work=work)
+    other = graph_tree(vectors, graph, model, client, n_groups=2, work=work)  # as with workers of more memory
+    np.testing.assert_array_equal(other.parent, graph_tree(vectors, graph, model, client, n_groups=2).parent)
     for name in ("home", "weigh", "both", "vote", "send", "grow", "labels", "contract", "join"):
         monkeypatch.setattr(tasks, name, None)
     again = graph_tree(vectors, graph, model, client, n_groups=3, work=work)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from online_lists import scored_lists
 
 from ramify import GraphTree, Tree, _core
 from ramify.errors import InvalidInput, RamifyError
@@ -104,20 +105,9 @@ def _with_leaf(tree: Tree, u: int) -> Tree:
 
 def check_nearest(online: NeighborTree, X: np.ndarray, k: int) -> None:
     """Everyone's list holds the k nearest of all other rows, or others that are as near but for rounding."""
-    state = online._begin()
-    X, name = X.astype(np.float64), state.rows.similarity.name
-    if name == "cosine":
-        X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    score = X @ X.T
-    if name == "sqeuclidean":
-        score -= 0.5 * np.diag(score)
-    np.fill_diagonal(score, -np.inf)
-    leaves = state.items.leaves
-    place = np.full(state.tree.capacity, -1)
-    place[leaves] = np.arange(len(leaves))
-    a, b, _ = state.graph.neighbors(leaves)
-    assert (np.bincount(place[a], minlength=len(leaves)) == k).all()
-    kept = np.sort(score[place[a], place[b]].reshape(len(leaves), k), axis=1)
+    score, of, near = scored_lists(online, X)
+    assert (np.bincount(of, minlength=len(X)) == k).all()
+    kept = np.sort(score[of, near].reshape(len(X), k), axis=1)
     np.testing.assert_allclose(kept, np.sort(score, axis=1)[:, -k:], atol=1e-5 * np.abs(X).max() ** 2)
 
 

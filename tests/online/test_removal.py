@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from online_lists import scored_lists
 
 from ramify.online import LiveTree, MiniBatchSCC
 
@@ -18,21 +19,9 @@ def rows(n, d=8, clusters=12, seed=0):
 
 def found(online, X):
     """How many neighbours each item has, and which share of them are truly among its K nearest."""
-    state = online._begin()
-    X = X[online.ids_].astype(np.float64)
-    if state.rows.similarity.name == "cosine":
-        X /= np.linalg.norm(X, axis=1, keepdims=True)
-    score = X @ X.T
-    if state.rows.similarity.name == "sqeuclidean":
-        score -= 0.5 * np.diag(score)
-    np.fill_diagonal(score, -np.inf)
-    leaves = state.items.leaves
-    place = np.full(state.tree.capacity, -1)
-    place[leaves] = np.arange(len(leaves))
-    a, b, _ = state.graph.neighbors(leaves)
+    score, of, near = scored_lists(online, X[online.ids_])
     least = np.sort(score, axis=1)[:, -K] - 1e-5 * np.abs(score[np.isfinite(score)]).max()
-    good = score[place[a], place[b]] >= least[place[a]]
-    return np.bincount(place[a], minlength=len(leaves)), good.mean()
+    return np.bincount(of, minlength=len(score)), (score[of, near] >= least[of]).mean()
 
 
 def whole(online):

@@ -50,10 +50,10 @@ def home(path: str, X: np.ndarray, edges: Part, similarity: Similarity) -> Recei
     return {"bytes": write_arrays(path, scale=fifth_distance(edges[0], edges[2]), total=total)}
 
 
-def weigh(path: str, work: WorkDir, edges: Part, low: int, offsets: np.ndarray, typical: float) -> Receipt:
+def weigh(path: str, work: WorkDir, edges: Part, i: int, offsets: np.ndarray, typical: float) -> Receipt:
     """Weights as in :mod:`ramify.graph.edges`, in both directions, by the part of the row; how typical each row is."""
     indptr, indices, distance = edges
-    degree = np.diff(indptr)
+    low, degree = int(offsets[i]), np.diff(indptr)
     scale = read_arrays(work.path(SCALE))["scale"]
     own, ends = at_least(scale[low : low + len(degree)], typical), at_least(scale[indices], typical)
     usual = np.ones(len(own))
@@ -65,18 +65,18 @@ def weigh(path: str, work: WorkDir, edges: Part, low: int, offsets: np.ndarray, 
     columns = indices.astype(np.int32)
     rows, columns, weight = np.append(rows, columns), np.append(columns, rows), np.append(weight, weight)
     size = write_split(path, part_of(offsets, rows), len(offsets) - 1, row=rows, column=columns, weight=weight)
-    write_arrays(path + "-typical", typical=usual)
+    write_arrays(work.path(f"typical-{i:05d}"), typical=usual)
     return {"edges": len(indices), "bytes": size}
 
 
-def both(path: str, files: list[str], j: int, offsets: np.ndarray) -> Receipt:
+def both(path: str, work: WorkDir, files: list[str], j: int, offsets: np.ndarray) -> Receipt:
     """The rows of a part in half of A + Aᵀ, and how typical they are."""
     low, n = int(offsets[j]), int(offsets[j + 1] - offsets[j])
     rows, columns, weight = read_split(files, j, "row", "column", "weight")
     key, weight = _added_up(rows - low, columns, weight)
     indptr = np.searchsorted(key, np.arange(n + 1, dtype=np.int64) << 32)
     columns, weight = (key & 0x7FFFFFFF).astype(np.int32), weight * np.float32(0.5)
-    typical = read_arrays(files[j] + "-typical")["typical"]
+    typical = read_arrays(work.path(f"typical-{j:05d}"))["typical"]
     return {"bytes": write_arrays(path, indptr=indptr, columns=columns, weight=weight, typical=typical)}
 
 

@@ -62,7 +62,7 @@ def graph_tree(
     client : distributed.Client
     report : Progress, optional
     work : WorkDir, optional
-        A folder for the rounds that find the groups. By default a temporary one.
+        A folder for these vectors and parameters, in which the stages leave their files. By default a temporary one.
     n_groups : int, optional
         By default so many that a task has room for a group, and 1 for up to 10 000 rows: with one group a worker runs
         the local engine.
@@ -81,7 +81,7 @@ def graph_tree(
         tree.info["distributed"] = told | {"bytes_shuffled": []}
         return tree
     with work_dir(None, "") if work is None else nullcontext(work) as folder:
-        run = _Run(vectors, graph, estimator, similarity, client, n_groups, folder)
+        run = _Run(vectors, graph, estimator, similarity, client, n_groups, folder.below(f"{n_groups}-groups"))
         stages = (run.homes, run.weigh, run.find_groups, run.grow_groups, run.contract)
         with report.stage("graph tree", total=len(stages) + 1) as advance:
             for stage in stages:
@@ -154,13 +154,13 @@ class _Run:
         """The weight of every edge, in both directions, and how typical each row is."""
 
         def weigh(i: int) -> tuple[Any, ...]:
-            return tasks.weigh, self.work, self.graph.parts[i], self._low(i), self.offsets, self.typical
+            return tasks.weigh, self.work, self.graph.parts[i], i, self.offsets, self.typical
 
         names = self._parts("weighed")
         weighed = self._stage(names, weigh)
         files = [self.work.path(name) for name in names]
-        self._stage(self._parts("tied"), lambda j: (tasks.both, files, j, self.offsets))
-        self.work.drop(names)
+        self._stage(self._parts("tied"), lambda j: (tasks.both, self.work, files, j, self.offsets))
+        self.work.drop([*names, *self._parts("typical")])
         self.n_edges = sum(receipt["edges"] for receipt in weighed)
         self.bytes.append(sum(receipt["bytes"] for receipt in weighed))
 
