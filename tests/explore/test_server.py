@@ -400,7 +400,7 @@ def test_the_command_says_which_port_it_took_and_stops(tmp_path, taxonomy):
     assert "Traceback" not in errors
 
 
-def test_a_tree_in_a_folder_opens_group_by_group(tree_folder):
+def test_a_tree_in_a_folder_opens_group_by_group(tree_folder, monkeypatch):
     items = [f"thing {i}" for i in range(90)]
     document = open_document(tree_folder.folder, items=items)
     with TestClient(make_app(document, token=TOKEN), base_url="http://127.0.0.1:8765") as client:
@@ -419,6 +419,9 @@ def test_a_tree_in_a_folder_opens_group_by_group(tree_folder):
         rename = {"op": "rename", "node": client.get("/below/0/api/meta").json()["root"]["id"], "name": "first"}
         assert client.post("/below/0/api/edit", json=rename).status_code == 403
         assert client.post("/below/0/api/edit", json=rename, headers={"x-ramify-token": TOKEN}).status_code == 200
+        monkeypatch.setattr("ramify.explore.server._KEPT_BELOW", 1)
+        assert all(client.get(f"/below/{group}/api/meta").status_code == 200 for group in range(meta["n"]))
+        assert client.get("/below/0/api/meta").json()["root"]["name"] == "first"  # edited, so kept
         for wrong in (meta["n"], 10**12):
             answer = client.get(f"/below/{wrong}/")
             assert answer.status_code == 404 and "group must be" in answer.json()["error"]

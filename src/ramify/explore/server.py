@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ramify.errors import InvalidInput, MissingExtra, RamifyError
@@ -121,10 +121,25 @@ def make_app(document: Document, *, token: str, hosts: tuple[str, ...] = (), fra
 
 
 class _Below:
-    """The same pages for what is below a group of the top: made when first asked for, the last few kept."""
+    """The same pages for what is below a group of the top: made when first asked for.
+
+    The last few are kept, and all that were edited: their edits are nowhere else.
+    """
 
     def __init__(self, below: Callable[[int], Document], **options: Any) -> None:
-        self.app = lru_cache(_KEPT_BELOW)(lambda group: make_app(below(group), **options))
+        self.below, self.options = below, options
+        self.opened: dict[int, tuple[Document, Any]] = {}  # by group, the oldest first
+        self.lock = Lock()
+
+    def app(self, group: int) -> Any:
+        with self.lock:
+            if group not in self.opened:
+                document = self.below(group)
+                plain = [other for other, (known, _) in self.opened.items() if not known.taxonomy.edits.done]
+                for other in plain[: max(0, len(plain) + 1 - _KEPT_BELOW)]:
+                    del self.opened[other]
+                self.opened[group] = document, make_app(document, **self.options)
+            return self.opened[group][1]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         from starlette.concurrency import run_in_threadpool
