@@ -11,7 +11,7 @@ TORCH := torch==2.13.0
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
-	$(BIN)/ramify demo --out out
+	$(BIN)/cladify demo --out out
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -53,7 +53,7 @@ sanitize-address: build/sanitized-address/.installed
 
 # Forked children cannot start threads under ThreadSanitizer, and polars, which brings its own allocator, crashes at
 # import. Files and commands have no threads of their own, and PyTorch's are not built for it. Nor are those of BLAS
-# and of scikit-learn, which are told to have one: ramify's own are not counted by these settings.
+# and of scikit-learn, which are told to have one: cladify's own are not counted by these settings.
 sanitize-thread: build/sanitized-thread/.installed
 	build/sanitize-thread/core_tests
 	LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -69,9 +69,9 @@ clean:
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
-	  { echo "ramify needs Python 3.11 or newer; set one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	  { echo "cladify needs Python 3.11 or newer; set one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || \
-	  { echo "ramify needs a C++20 compiler; install g++ or clang, or set CXX." >&2; exit 1; }
+	  { echo "cladify needs a C++20 compiler; install g++ or clang, or set CXX." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
@@ -102,5 +102,5 @@ build/sanitized-%/.installed: $(BIN)/python pyproject.toml $(NATIVE) tests/core/
 	$(PYTHON) -m venv build/sanitized-$*
 	build/sanitized-$*/bin/python -m pip install --quiet $(TORCH)
 	build/sanitized-$*/bin/python -m pip install --quiet -C build-dir=build/sanitize-$* \
-	  -C cmake.define.RAMIFY_SANITIZE=$* -C cmake.define.RAMIFY_UNIT_TESTS=ON -e '.[test]'
+	  -C cmake.define.CLADIFY_SANITIZE=$* -C cmake.define.CLADIFY_UNIT_TESTS=ON -e '.[test]'
 	@touch $@

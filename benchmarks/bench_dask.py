@@ -68,9 +68,9 @@ def shards(X: np.ndarray) -> str:
 
 
 def in_parts(X: np.ndarray, count: int) -> np.ndarray:
-    from ramify.distributed import open_vectors
-    from ramify.distributed.neighbors import sharded_neighbors
-    from ramify.distributed.workdir import work_dir
+    from cladify.distributed import open_vectors
+    from cladify.distributed.neighbors import sharded_neighbors
+    from cladify.distributed.workdir import work_dir
 
     client = workers(count)
     vectors = open_vectors(shards(X), client=client)
@@ -89,16 +89,16 @@ def one(X: np.ndarray) -> np.ndarray:
     return in_parts(X, 1)
 
 
-@graph.contestant("local", needs="ramify.neighbors")
+@graph.contestant("local", needs="cladify.neighbors")
 def local(X: np.ndarray) -> np.ndarray:
-    import ramify
+    import cladify
 
-    return ramify.neighbors(X, K, method="shards").indices.reshape(len(X), K)
+    return cladify.neighbors(X, K, method="shards").indices.reshape(len(X), K)
 
 
 @graph.quality("recall")
 def recall(X: np.ndarray, sample: np.ndarray, result: np.ndarray) -> float:
-    from ramify.neighbors import query
+    from cladify.neighbors import query
 
     truth = query(X, X[sample], K + 1).indices
     hits = [len(np.intersect1d(result[i], near[near != i][:K])) for i, near in zip(sample.tolist(), truth, strict=True)]
@@ -107,13 +107,13 @@ def recall(X: np.ndarray, sample: np.ndarray, result: np.ndarray) -> float:
 
 @tree.contestant("Dask, 2 workers", needs="distributed", warm_up=True)
 def scc_two(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(shards(X), method="scc", n_neighbors=K, engine="dask", client=workers(2))
+    return cladify.fit(shards(X), method="scc", n_neighbors=K, engine="dask", client=workers(2))
 
 
-@tree.contestant("local", needs="ramify.agglomerate")
+@tree.contestant("local", needs="cladify.agglomerate")
 def scc_local(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(X, method="scc", n_neighbors=K)
+    return cladify.fit(X, method="scc", n_neighbors=K)

@@ -28,11 +28,11 @@ def normal(n: int, d: int) -> dict[str, Any]:
     return {"X": X}
 
 
-@line.contestant("ramify", needs="ramify.divide")
+@line.contestant("cladify", needs="cladify.divide")
 def cut(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.RandomCut(random_state=0).fit(X).tree_
+    return cladify.RandomCut(random_state=0).fit(X).tree_
 
 
 @line.contestant("X @ g, argsort")
@@ -59,11 +59,11 @@ def glove(n: int) -> dict[str, Any]:
     return {"X": real("glove100")["X"][:n].astype(np.float32)}
 
 
-@words.contestant("ramify", needs="ramify.divide")
+@words.contestant("cladify", needs="cladify.divide")
 def ours(X: np.ndarray, k: int) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.BisectingKMeans(n_clusters=k, random_state=0).fit(X).labels_
+    return cladify.BisectingKMeans(n_clusters=k, random_state=0).fit(X).labels_
 
 
 @words.contestant("scikit-learn", needs="sklearn.cluster")
@@ -100,24 +100,24 @@ def blobs(n: int, d: int) -> dict[str, Any]:
 
 def _tree(method: str, **parameters: Any) -> Any:
     def run(X: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
-        return ramify.fit(X, method, random_state=0, **parameters)
+        return cladify.fit(X, method, random_state=0, **parameters)
 
     return run
 
 
-million.contestant("bisect", needs="ramify.divide")(_tree("bisect"))
-million.contestant("bisect, balanced", needs="ramify.divide")(_tree("bisect", delta=0.0))
-million.contestant("bisecting k-means", needs="ramify.divide")(_tree("kmeans"))
-million.contestant("random cut", needs="ramify.divide")(_tree("random-cut"))
+million.contestant("bisect", needs="cladify.divide")(_tree("bisect"))
+million.contestant("bisect, balanced", needs="cladify.divide")(_tree("bisect", delta=0.0))
+million.contestant("bisecting k-means", needs="cladify.divide")(_tree("kmeans"))
+million.contestant("random cut", needs="cladify.divide")(_tree("random-cut"))
 
 
 @million.quality("CKMM over random")
 def over_random(result: Any, X: np.ndarray) -> float:
-    import ramify
+    import cladify
 
-    return ramify.objectives.ckmm(result, X) / ramify.objectives.random_value(X, "sqeuclidean", "ckmm") - 1.0
+    return cladify.objectives.ckmm(result, X) / cladify.objectives.random_value(X, "sqeuclidean", "ckmm") - 1.0
 
 
 growth = Case(
@@ -133,12 +133,12 @@ growth.prepare(blobs)
 
 def _first(n: int) -> Any:
     def run(X: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
-        return ramify.fit(X[:n], "bisect", random_state=0)
+        return cladify.fit(X[:n], "bisect", random_state=0)
 
     return run
 
 
 for _n in (10_000, 30_000, 100_000, 300_000, 1_000_000):
-    growth.contestant(f"{_n:_} points".replace("_", " "), needs="ramify.divide")(_first(_n))
+    growth.contestant(f"{_n:_} points".replace("_", " "), needs="cladify.divide")(_first(_n))

@@ -42,7 +42,7 @@ explore = Case(
 @explore.prepare
 def nested_topics(n: int) -> dict[str, Any]:
     """Texts of topics in topics, each level with words of its own, and the tree of bisecting k-means over them."""
-    import ramify
+    import cladify
 
     rng = np.random.default_rng(0)
     path = rng.integers(0, FAN, size=(n, DEPTH))
@@ -56,7 +56,7 @@ def nested_topics(n: int) -> dict[str, Any]:
         X += (rng.normal(size=(FAN ** (level + 1), 8)) * 10 * 0.45**level).astype(np.float32)[topic]
         words.append(vocabulary[(topic * 31 + level * 977 + rng.integers(0, 3, n)) % 8000])
     data = [f"{' '.join(row)} {i}".encode() for i, row in enumerate(zip(*words, strict=True))]
-    tree = ramify.fit(X, "kmeans", metric="sqeuclidean", random_state=0)
+    tree = cladify.fit(X, "kmeans", metric="sqeuclidean", random_state=0)
     pointers = np.cumsum([0, *(len(text) for text in data)])
     return {
         "parent": tree.parent,
@@ -66,24 +66,24 @@ def nested_topics(n: int) -> dict[str, Any]:
     }
 
 
-@explore.contestant("ramify", needs="ramify.explore")
+@explore.contestant("cladify", needs="cladify.explore")
 def prepare(parent: np.ndarray, height: np.ndarray, text_utf8: np.ndarray, text_ptr: np.ndarray) -> str:
     """From a tree and its items to a taxonomy in a file: condensed, named, with levels, examples and the index."""
-    from ramify import Taxonomy, Tree
+    from cladify import Taxonomy, Tree
 
     data = text_utf8.tobytes()
     tree = Tree(parent, height)
-    file = Path(tempfile.mkdtemp(prefix="ramify-explore-")) / "topics.taxonomy"
+    file = Path(tempfile.mkdtemp(prefix="cladify-explore-")) / "topics.taxonomy"
     Taxonomy(tree.condense(), [data[a:b].decode() for a, b in pairwise(text_ptr)], full=tree).save(file)
     return str(file)
 
 
 class Server:
-    """``ramify explore`` in a process of its own."""
+    """``cladify explore`` in a process of its own."""
 
     def __init__(self, file: str) -> None:
         self.started = time.perf_counter()
-        command = [sys.executable, "-m", "ramify", "explore", file, "--no-browser", "--port", "0"]
+        command = [sys.executable, "-m", "cladify", "explore", file, "--no-browser", "--port", "0"]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split(": ", 1)[1].strip()
@@ -169,30 +169,30 @@ def _picture(server: Server, figures: dict[str, float]) -> None:
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         asked = time.perf_counter()
         page.goto(server.url)
-        while not page.evaluate("globalThis.ramify && ramify.ready && ramify.boxes() > 2"):
+        while not page.evaluate("globalThis.cladify && cladify.ready && cladify.boxes() > 2"):
             page.wait_for_timeout(10)
         figures["first picture after the page was asked for, s"] = time.perf_counter() - asked
         for view in ("Icicle", "Map", "Disk"):
             page.get_by_role("button", name=view, exact=True).click()
             page.wait_for_timeout(300)
-            page.evaluate("ramify.frames.length = 0")
+            page.evaluate("cladify.frames.length = 0")
             page.evaluate(_TICKS)
             for i in range(60):
                 page.mouse.move(200 + 9 * i % 500, 420)
                 page.mouse.wheel(0, -160 if i % 40 < 30 else 320)
                 page.wait_for_timeout(16)
-            figures[f"a picture, {view.lower()}, ms"] = statistics.median(page.evaluate("ramify.frames"))
+            figures[f"a picture, {view.lower()}, ms"] = statistics.median(page.evaluate("cladify.frames"))
             figures[f"from picture to picture, {view.lower()}, ms"] = statistics.median(page.evaluate("ticks"))
         browser.close()
 
 
 @cache
 def _measure(file: str) -> dict[str, float]:
-    import ramify
+    import cladify
 
     figures: dict[str, float] = {}
     tiny = Path(file).with_name("tiny.tree")
-    ramify.Tree([3, 3, 4, 4, -1]).save(tiny)
+    cladify.Tree([3, 3, 4, 4, -1]).save(tiny)
     empty = Server(str(tiny))
     _ask_all(empty)
     base = empty.memory()
@@ -225,9 +225,9 @@ def _ask_all(server: Server) -> None:
 
 def _bytes_of(file: str) -> int:
     """Both trees with what is known of their nodes, and the items."""
-    import ramify
+    import cladify
 
-    taxonomy = ramify.Taxonomy.load(file)
+    taxonomy = cladify.Taxonomy.load(file)
     tree = taxonomy.tree
     arrays = (
         tree.parent,

@@ -37,19 +37,19 @@ million = Case(
 
 @million.prepare
 def neighbour_graph(n: int) -> dict[str, Any]:
-    import ramify
+    import cladify
 
-    graph = ramify.neighbors(_mixture(n), K, metric="cosine", random_state=0)
+    graph = cladify.neighbors(_mixture(n), K, metric="cosine", random_state=0)
     return {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight}
 
 
 def _fit(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray, name: str, options: dict[str, Any]) -> Any:
-    import ramify
+    import cladify
 
-    graph = ramify.NeighborGraph(indptr, indices, weight, metric="cosine")
+    graph = cladify.NeighborGraph(indptr, indices, weight, metric="cosine")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ramify.RamifyWarning)  # the graph has several components
-        return getattr(ramify, name)(**options).fit(graph).tree_
+        warnings.simplefilter("ignore", cladify.CladifyWarning)  # the graph has several components
+        return getattr(cladify, name)(**options).fit(graph).tree_
 
 
 for _label, _name, _options in [
@@ -60,7 +60,7 @@ for _label, _name, _options in [
     ("HAC single", "HAC", {"linkage": "single"}),
     ("HAC average, epsilon 0.1", "HAC", {"epsilon": 0.1}),
 ]:
-    million.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, options=_options))
+    million.contestant(_label, needs="cladify.agglomerate")(partial(_fit, name=_name, options=_options))
 
 
 @million.contestant("scipy minimum_spanning_tree (single)", needs="scipy.sparse.csgraph")
@@ -84,10 +84,10 @@ images = Case(
 
 @images.prepare
 def aloi() -> dict[str, Any]:
-    import ramify
+    import cladify
 
     data = real("aloi")
-    graph = ramify.neighbors(data["X"].astype(np.float32), K, metric="cosine", method="exact")
+    graph = cladify.neighbors(data["X"].astype(np.float32), K, metric="cosine", method="exact")
     return {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight, "y": data["y"]}
 
 
@@ -100,19 +100,19 @@ for _label, _name, _options in [
     ("SCC single", "SCC", {"linkage": "single"}),
     ("Affinity single", "Affinity", {"linkage": "single"}),
 ]:
-    images.contestant(_label, needs="ramify.agglomerate")(partial(_fit, name=_name, options=_options))
+    images.contestant(_label, needs="cladify.agglomerate")(partial(_fit, name=_name, options=_options))
 
 
 @images.quality("purity")
 def purity(result: Any, y: np.ndarray) -> float:
-    from ramify.metrics import dendrogram_purity
+    from cladify.metrics import dendrogram_purity
 
     return float(dendrogram_purity(result, y))
 
 
 @images.quality("F1 at 1000")
 def pairwise(result: Any, y: np.ndarray) -> float:
-    from ramify.metrics import pairwise_f1
+    from cladify.metrics import pairwise_f1
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a tree of rounds may have no cut into exactly 1000

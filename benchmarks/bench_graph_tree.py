@@ -34,11 +34,11 @@ def vectors(n: int) -> dict[str, Any]:
 def _grow(X: np.ndarray, part: int) -> dict[str, float]:
     import time
 
-    import ramify
+    import cladify
 
     start = time.monotonic()
     # Rows are in no order: the first ones are a sample.
-    model = ramify.GraphTree(metric="cosine", random_state=0).fit(X[: len(X) // part])
+    model = cladify.GraphTree(metric="cosine", random_state=0).fit(X[: len(X) // part])
     took = time.monotonic() - start
     graph = model.graph_
     held = sum(a.nbytes for a in (graph.indptr, graph.indices, graph.weight))
@@ -47,7 +47,7 @@ def _grow(X: np.ndarray, part: int) -> dict[str, float]:
 
 for _part in (1, 10, 100):
     _label = "all rows" if _part == 1 else f"one row in {_part}"
-    growth.contestant(_label, needs="ramify.graph")(partial(_grow, part=_part))
+    growth.contestant(_label, needs="cladify.graph")(partial(_grow, part=_part))
 
 
 @growth.quality("microseconds a row")
@@ -71,42 +71,42 @@ def _given_case(name: str) -> None:
 
     @case.prepare
     def neighbour_graph() -> dict[str, Any]:
-        import ramify
+        import cladify
 
         X = real(name)["X"].astype(np.float32)
-        graph = ramify.neighbors(X, K, metric="cosine", random_state=0)
+        graph = cladify.neighbors(X, K, metric="cosine", random_state=0)
         matrix = graph.to_scipy()
         both = (matrix + matrix.T).tocsr()
         return {"indptr": both.indptr, "indices": both.indices, "weight": both.data}
 
-    @case.contestant("GraphTree, part by part", needs="ramify.graph")
+    @case.contestant("GraphTree, part by part", needs="cladify.graph")
     def parts(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ramify.RamifyWarning)  # the graph may have several components
-            return ramify.GraphTree().fit(_graph(indptr, indices, weight)).tree_
+            warnings.simplefilter("ignore", cladify.CladifyWarning)  # the graph may have several components
+            return cladify.GraphTree().fit(_graph(indptr, indices, weight)).tree_
 
-    @case.contestant("one level", needs="ramify.graph.search")
+    @case.contestant("one level", needs="cladify.graph.search")
     def whole(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
-        from ramify.graph.edges import given_edges
-        from ramify.graph.search import Budget, search_whole
-        from ramify.progress import Progress
+        from cladify.graph.edges import given_edges
+        from cladify.graph.search import Budget, search_whole
+        from cladify.progress import Progress
 
         edges = given_edges(_graph(indptr, indices, weight), np.ones(len(indptr) - 1), -1)
         return search_whole(edges, Budget(None, 0, -1, Progress()))
 
     @case.quality("log10 of the cost")
     def cost(result: Any, indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> float:
-        import ramify
+        import cladify
 
-        return math.log10(float(ramify.score(result, _graph(indptr, indices, weight), objective="dasgupta").value))
+        return math.log10(float(cladify.score(result, _graph(indptr, indices, weight), objective="dasgupta").value))
 
 
 def _graph(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.NeighborGraph(indptr, indices, weight, metric="precomputed")
+    return cladify.NeighborGraph(indptr, indices, weight, metric="precomputed")
 
 
 for _name in GRAPHS:

@@ -12,7 +12,7 @@ from benchmarks.data import clustered, real
 
 def pairwise_product(X: np.ndarray) -> None:
     """All products of rows, block by block with one BLAS thread each: the least that an exact method does."""
-    from ramify.parallel import map_blocks, row_blocks
+    from cladify.parallel import map_blocks, row_blocks
 
     columns = row_blocks(len(X), 4096)
     map_blocks(lambda rows: [X[rows] @ X[part].T for part in columns] and None, row_blocks(len(X), 512))
@@ -33,18 +33,18 @@ def blobs(n: int, d: int) -> dict[str, Any]:
 
 def _ours(linkage: str) -> Any:
     def run(X: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
-        return ramify.HAC(linkage=linkage).fit(X).tree_
+        return cladify.HAC(linkage=linkage).fit(X).tree_
 
     return run
 
 
 for _linkage in ("average", "ward", "centroid"):
-    hac.contestant(f"ramify {_linkage}", needs="ramify.agglomerate")(_ours(_linkage))
+    hac.contestant(f"cladify {_linkage}", needs="cladify.agglomerate")(_ours(_linkage))
 
 
-@hac.contestant("one product", needs="ramify.parallel")
+@hac.contestant("one product", needs="cladify.parallel")
 def product(X: np.ndarray) -> None:
     pairwise_product(X)
 
@@ -85,18 +85,18 @@ complete = Case(
 complete.prepare(blobs)
 
 
-@complete.contestant("ramify", needs="ramify.agglomerate")
+@complete.contestant("cladify", needs="cladify.agglomerate")
 def complete_ours(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.HAC(linkage="complete", metric="euclidean").fit(X).tree_.to_linkage()
+    return cladify.HAC(linkage="complete", metric="euclidean").fit(X).tree_.to_linkage()
 
 
-@complete.contestant("ramify's distances", needs="ramify.agglomerate")
+@complete.contestant("cladify's distances", needs="cladify.agglomerate")
 def complete_our_distances(X: np.ndarray) -> None:
-    from ramify.agglomerate._matrix import distance_matrix
-    from ramify.progress import Progress
-    from ramify.similarity import euclidean
+    from cladify.agglomerate._matrix import distance_matrix
+    from cladify.progress import Progress
+    from cladify.similarity import euclidean
 
     distance_matrix(X, euclidean, np.dtype(np.float32), -1, Progress())
 
@@ -132,11 +132,11 @@ def _single(name: str, about: str, make: Any) -> None:
     case = Case(name, about, short={"n": 20_000, "d": 64}, long={"n": 50_000}, timeout=300.0)
     case.prepare(make)
 
-    @case.contestant("ramify", needs="ramify.agglomerate")
+    @case.contestant("cladify", needs="cladify.agglomerate")
     def ours(X: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
-        return np.sort(ramify.HAC(linkage="single", metric="euclidean").fit(X).tree_.height[len(X) :])
+        return np.sort(cladify.HAC(linkage="single", metric="euclidean").fit(X).tree_.height[len(X) :])
 
     @case.contestant("genieclust (quitefastmst)", needs="quitefastmst")
     def genieclust(X: np.ndarray) -> Any:
@@ -199,13 +199,13 @@ def glove(n: int) -> dict[str, Any]:
     return {"X": real("glove100")["X"][:n].astype(np.float32)}
 
 
-@words.contestant("ramify", needs="ramify.agglomerate")
+@words.contestant("cladify", needs="cladify.agglomerate")
 def words_ours(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.HAC(metric="cosine").fit(X).tree_
+    return cladify.HAC(metric="cosine").fit(X).tree_
 
 
-@words.contestant("one product", needs="ramify.parallel")
+@words.contestant("one product", needs="cladify.parallel")
 def words_product(X: np.ndarray) -> None:
     pairwise_product(X)

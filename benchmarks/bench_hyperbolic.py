@@ -37,25 +37,25 @@ def draw(n: int, count: int) -> dict[str, Any]:
 
 
 def _native(z: np.ndarray, ids: np.ndarray, weight: np.ndarray, dtype: Any) -> Any:
-    from ramify.hyperbolic import triplet_loss
+    from cladify.hyperbolic import triplet_loss
 
     return triplet_loss(z.astype(dtype), ids, weight.astype(dtype), temperature=0.05, n_jobs=2)
 
 
-@triplets.contestant("native, float32", needs="ramify.hyperbolic")
+@triplets.contestant("native, float32", needs="cladify.hyperbolic")
 def native_single(z: np.ndarray, ids: np.ndarray, weight: np.ndarray) -> Any:
     return _native(z, ids, weight, np.float32)
 
 
-@triplets.contestant("native, float64", needs="ramify.hyperbolic")
+@triplets.contestant("native, float64", needs="cladify.hyperbolic")
 def native_double(z: np.ndarray, ids: np.ndarray, weight: np.ndarray) -> Any:
     return _native(z, ids, weight, np.float64)
 
 
-@triplets.contestant("all triplets of blocks of 128", needs="ramify.hyperbolic")
+@triplets.contestant("all triplets of blocks of 128", needs="cladify.hyperbolic")
 def native_blocks(z: np.ndarray, ids: np.ndarray, weight: np.ndarray) -> Any:
     """53 million triplets, on the same points."""
-    from ramify import _core
+    from cladify import _core
 
     random = np.random.default_rng(0)
     rows = random.standard_normal((len(z), 16)).astype(np.float32)
@@ -105,9 +105,9 @@ def angles(n: int) -> dict[str, Any]:
     return {"Z": 0.999 * np.stack([np.cos(angle), np.sin(angle)], axis=1)}
 
 
-@decoding.contestant("ramify.hyperbolic.decode", needs="ramify.hyperbolic")
+@decoding.contestant("cladify.hyperbolic.decode", needs="cladify.hyperbolic")
 def decode_all(Z: np.ndarray) -> Any:
-    from ramify.hyperbolic import decode
+    from cladify.hyperbolic import decode
 
     return decode(Z, method="greedy")
 
@@ -127,25 +127,25 @@ def rows(n: int) -> dict[str, Any]:
     return {"X": clustered(n, 64)}
 
 
-@large.contestant("HypHC", needs="ramify.hyperbolic")
+@large.contestant("HypHC", needs="cladify.hyperbolic")
 def hyphc_large(X: np.ndarray) -> Any:
-    from ramify import HypHC
+    from cladify import HypHC
 
     return HypHC(init="random", n_init=1, n_steps=300, n_rounds=0, patience=None, random_state=0).fit(X).tree_
 
 
-@large.contestant("bisect", needs="ramify.divide")
+@large.contestant("bisect", needs="cladify.divide")
 def bisect_large(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(X, "bisect", metric="cosine", random_state=0)
+    return cladify.fit(X, "bisect", metric="cosine", random_state=0)
 
 
 @large.quality("normalized")
 def normalized(result: Any, X: np.ndarray) -> float:
-    import ramify
+    import cladify
 
-    return ramify.score(result, X, "cosine").normalized
+    return cladify.score(result, X, "cosine").normalized
 
 
 def _memory_case(n: int) -> None:
@@ -156,9 +156,9 @@ def _memory_case(n: int) -> None:
     def prepare() -> dict[str, Any]:
         return {"X": clustered(n, 16)}
 
-    @case.contestant("HypHC", needs="ramify.hyperbolic")
+    @case.contestant("HypHC", needs="cladify.hyperbolic")
     def hyphc(X: np.ndarray) -> Any:
-        from ramify import HypHC
+        from cladify import HypHC
 
         return HypHC(init="random", n_init=1, n_steps=2, n_rounds=0, random_state=0).fit(X).tree_
 
@@ -185,9 +185,9 @@ HARD = {
 
 for _kind in HARD:
 
-    @lasting.contestant(_kind, needs="ramify.hyperbolic")
+    @lasting.contestant(_kind, needs="cladify.hyperbolic")
     def a_million(steps: int, kind: str = _kind) -> Any:
-        from ramify import HypHC
+        from cladify import HypHC
 
         metric = "sqeuclidean" if kind == "far outlier" else "cosine"
         options = {"init": "random", "n_init": 1, "n_rounds": 0, "patience": None, "n_snapshots": 1000}
@@ -219,35 +219,35 @@ def _table_case(name: str) -> None:
 
     for init in ("random", "auto"):
 
-        @case.contestant(f"HypHC, init {init}", needs="ramify.hyperbolic")
+        @case.contestant(f"HypHC, init {init}", needs="cladify.hyperbolic")
         def hyphc(X: np.ndarray, init: str = init) -> Any:
-            from ramify import HypHC
+            from cladify import HypHC
 
             return HypHC(init=init, random_state=0).fit(X).tree_
 
-    @case.contestant("HypHC, refined", needs="ramify.hyperbolic")
+    @case.contestant("HypHC, refined", needs="cladify.hyperbolic")
     def refined(X: np.ndarray) -> Any:
-        from ramify import HypHC
+        from cladify import HypHC
 
         return HypHC(refine=True, n_steps=100, n_rounds=0, random_state=0).fit(X).tree_
 
     if name != "letter":
 
-        @case.contestant("UFit", needs="ramify.hyperbolic")
+        @case.contestant("UFit", needs="cladify.hyperbolic")
         def ufit(X: np.ndarray) -> Any:
-            from ramify import UFit
+            from cladify import UFit
 
             return UFit().fit(X).tree_
 
-    @case.contestant("gHHC", needs="ramify.hyperbolic")
+    @case.contestant("gHHC", needs="cladify.hyperbolic")
     def ghhc(X: np.ndarray) -> Any:
-        from ramify import GHHC
+        from cladify import GHHC
 
         return GHHC(random_state=0).fit(X).tree_
 
     @case.quality("cost")
     def cost_of(result: Any, X: np.ndarray) -> float:
-        from ramify import objectives
+        from cladify import objectives
 
         return 2 * objectives.dasgupta(result, X)
 
@@ -261,7 +261,7 @@ def _table_case(name: str) -> None:
 
     @case.quality("purity")
     def purity_of(result: Any, y: np.ndarray) -> float:
-        from ramify.metrics import dendrogram_purity
+        from cladify.metrics import dendrogram_purity
 
         return 100 * dendrogram_purity(result, y)
 
@@ -300,7 +300,7 @@ def _classify_case(name: str) -> None:
         return {"X": table_rows(name).astype(np.float32), "y": real(name)["y"].astype(np.int64)}
 
     for how, options in CLASSIFIERS.items():
-        needs = ("torch", "ramify.hyperbolic") if "joint" in options else "sklearn.semi_supervised"
+        needs = ("torch", "cladify.hyperbolic") if "joint" in options else "sklearn.semi_supervised"
 
         @case.contestant(how, needs=needs)
         def accuracies(X: np.ndarray, y: np.ndarray, runs: int, options: dict[str, Any] = options) -> Any:
@@ -324,7 +324,7 @@ def accuracy(X: np.ndarray, y: np.ndarray, seed: int, **options: Any) -> float:
     known = np.full(len(X), -1)
     known[train] = y[train]
     if "joint" in options:
-        from ramify.hyperbolic.torch import HyperbolicClassifier
+        from cladify.hyperbolic.torch import HyperbolicClassifier
 
         model = HyperbolicClassifier(random_state=seed, **options).fit(X, known)
         return float((model.transduction_[test] == y[test]).mean())

@@ -16,7 +16,7 @@ LONG = {"n": 1_000_000}
 
 
 def _folder() -> Path:
-    folder = Path(tempfile.gettempdir()) / "ramify-bench-io"
+    folder = Path(tempfile.gettempdir()) / "cladify-bench-io"
     folder.mkdir(exist_ok=True)
     return folder
 
@@ -65,11 +65,11 @@ for case in (parquet, wide, text):
     case.quality("sum")(_total)
 
 
-@parquet.contestant("ramify", needs=("ramify.io", "pyarrow.parquet"))
-@wide.contestant("ramify", needs=("ramify.io", "pyarrow.parquet"))
-@text.contestant("ramify", needs=("ramify.io", "pyarrow.csv"))
-def ramify(path: str) -> Any:
-    from ramify.io import read_vectors
+@parquet.contestant("cladify", needs=("cladify.io", "pyarrow.parquet"))
+@wide.contestant("cladify", needs=("cladify.io", "pyarrow.parquet"))
+@text.contestant("cladify", needs=("cladify.io", "pyarrow.csv"))
+def cladify(path: str) -> Any:
+    from cladify.io import read_vectors
 
     return read_vectors(path)
 

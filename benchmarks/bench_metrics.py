@@ -26,9 +26,9 @@ def shuffled(n: int, n_classes: int) -> dict[str, Any]:
     return {"parent": parent, "y": rng.integers(0, n_classes, n)}
 
 
-@purity.contestant("ramify", needs="ramify.metrics")
+@purity.contestant("cladify", needs="cladify.metrics")
 def purity_ours(parent: np.ndarray, y: np.ndarray) -> Any:
-    from ramify import Tree, metrics
+    from cladify import Tree, metrics
 
     return float(metrics.dendrogram_purity(Tree(parent), y))
 
@@ -56,11 +56,11 @@ several.prepare(shuffled)
 
 def _metric(name: str, call: Callable[[Any, Any, np.ndarray], Any]) -> None:
     def run(parent: np.ndarray, y: np.ndarray) -> float:
-        from ramify import Tree, metrics
+        from cladify import Tree, metrics
 
         return float(call(metrics, Tree(parent), y))
 
-    several.contestant(name, needs="ramify.metrics")(run)
+    several.contestant(name, needs="cladify.metrics")(run)
 
 
 _metric("dendrogram purity", lambda metrics, tree, y: metrics.dendrogram_purity(tree, y))

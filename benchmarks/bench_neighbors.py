@@ -26,14 +26,14 @@ def blobs(n: int, d: int) -> dict[str, Any]:
     return {"X": clustered(n, d)}
 
 
-@exact.contestant("ramify", needs="ramify.neighbors")
+@exact.contestant("cladify", needs="cladify.neighbors")
 def exact_ours(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.neighbors(X, K, method="exact").indices.reshape(len(X), K)
+    return cladify.neighbors(X, K, method="exact").indices.reshape(len(X), K)
 
 
-@exact.contestant("one product", needs="ramify.parallel")
+@exact.contestant("one product", needs="cladify.parallel")
 def exact_product(X: np.ndarray) -> None:
     pairwise_product(X)
 
@@ -55,9 +55,9 @@ def exact_sklearn(X: np.ndarray) -> Any:
 
 
 def _shards(X: np.ndarray, share: float) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.neighbors(X, K, method="shards", recall=share).indices.reshape(len(X), K)
+    return cladify.neighbors(X, K, method="shards", recall=share).indices.reshape(len(X), K)
 
 
 def _descent(X: np.ndarray) -> Any:
@@ -100,16 +100,16 @@ def _approximate(name: str, about: str, make: Any, short: dict[str, int], long: 
 
     @case.prepare
     def data(n: int) -> dict[str, Any]:
-        import ramify
+        import cladify
 
         X = np.ascontiguousarray(make(n))
         rows = np.sort(np.random.default_rng(0).choice(n, size=500, replace=False))
-        found = ramify.neighbors.query(X, X[rows], K + 1).indices
+        found = cladify.neighbors.query(X, X[rows], K + 1).indices
         truth = np.array([row[row != own][:K] for row, own in zip(found, rows, strict=True)])
         return {"X": X, "rows": rows, "truth": truth}
 
     for share in (0.95, 0.98, 0.99):
-        case.contestant(f"ramify {share}", needs="ramify.neighbors")(partial(_shards, share=share))
+        case.contestant(f"cladify {share}", needs="cladify.neighbors")(partial(_shards, share=share))
     case.contestant("pynndescent", needs="pynndescent", warm_up=True)(_descent)
     for ef in (50, 100):
         case.contestant(f"hnswlib ef {ef}", needs="hnswlib", max_n=300_000)(partial(_hnswlib, ef=ef))

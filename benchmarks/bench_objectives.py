@@ -34,7 +34,7 @@ def _shuffled(parent: np.ndarray, n: int) -> np.ndarray:
 
 
 def _all_three(X: np.ndarray, parent: np.ndarray) -> dict[str, float]:
-    from ramify import Tree, objectives
+    from cladify import Tree, objectives
 
     tree = Tree(parent)
     cost, mw = (getattr(objectives, name)(tree, X, "cosine") for name in ("dasgupta", "mw"))
@@ -69,8 +69,8 @@ def _values_case(shape: str, order: str, parents: Any) -> None:
         parent = parents(n)
         return {"X": clustered(n, d), "parent": parent if order == "file" else _shuffled(parent, n)}
 
-    @case.contestant("ramify, three objectives", needs="ramify.objectives")
-    def ramify(X: np.ndarray, parent: np.ndarray) -> dict[str, float]:
+    @case.contestant("cladify, three objectives", needs="cladify.objectives")
+    def cladify(X: np.ndarray, parent: np.ndarray) -> dict[str, float]:
         return _all_three(X, parent)
 
     @case.contestant("numpy, float32 sums of one pass")
@@ -92,17 +92,17 @@ def prepare_bounds() -> dict[str, Any]:
 
 
 def _bounds(X: np.ndarray, method: Any) -> Any:
-    from ramify.objectives import bounds
+    from cladify.objectives import bounds
 
     return bounds(X, objective="ckmm", method=method)
 
 
-@bounds.contestant("ramify, exact", needs="ramify.objectives")
+@bounds.contestant("cladify, exact", needs="cladify.objectives")
 def exact(X: np.ndarray) -> Any:
     return _bounds(X, "exact")
 
 
-@bounds.contestant("ramify, sampled", needs="ramify.objectives")
+@bounds.contestant("cladify, sampled", needs="cladify.objectives")
 def sampled(X: np.ndarray) -> Any:
     return _bounds(X, "sampled")
 

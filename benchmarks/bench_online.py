@@ -19,16 +19,16 @@ BATCH = 5000
 
 def _stream(X: np.ndarray, name: str, options: dict[str, Any], batch: int = BATCH) -> Any:
     """The tree after all rows have come, a batch at a time."""
-    import ramify
+    import cladify
 
-    online = getattr(ramify, name)(**options)
+    online = getattr(cladify, name)(**options)
     for start in range(0, len(X), batch):
         online.partial_fit(X[start : start + batch])
     return online.tree_
 
 
 def _purity(result: Any, y: np.ndarray) -> float:
-    from ramify.metrics import dendrogram_purity
+    from cladify.metrics import dendrogram_purity
 
     return float(dendrogram_purity(result, y)) if hasattr(result, "n_leaves") else float("nan")
 
@@ -41,7 +41,7 @@ def _ari(result: Any, y: np.ndarray) -> float:
 
 
 def _arriving(order: str, n: int | None = None) -> dict[str, Any]:
-    from ramify.datasets import arrival_order
+    from cladify.datasets import arrival_order
 
     data = real("aloi")
     X, y = data["X"].astype(np.float32), data["y"]
@@ -88,7 +88,7 @@ def _fishdbc(X: np.ndarray) -> Any:
     """Density-based, incremental; its tree is that of single linkage on mutual reachability."""
     from fishdbc import FISHDBC
 
-    from ramify import Tree
+    from cladify import Tree
 
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     online = FISHDBC.from_metric("euclidean")
@@ -112,7 +112,7 @@ def _river(X: np.ndarray, name: str, options: dict[str, Any]) -> np.ndarray:
 for _order, _case in aloi.items():
     _case.prepare(partial(_arriving, _order))
     for _label, _name, _options in ONLINE:
-        _case.contestant(_label, needs="ramify.online")(partial(_stream, name=_name, options=_options))
+        _case.contestant(_label, needs="cladify.online")(partial(_stream, name=_name, options=_options))
     _case.contestant("FISHDBC", needs="fishdbc")(_fishdbc)
     _case.quality("purity")(_purity)
     _case.quality("ARI at the number of classes")(_ari)
@@ -135,7 +135,7 @@ def few_objects(n: int) -> dict[str, Any]:
 
 
 for _label, _name, _options in ONLINE:
-    peers.contestant(_label, needs="ramify.online")(partial(_stream, name=_name, options=_options, batch=500))
+    peers.contestant(_label, needs="cladify.online")(partial(_stream, name=_name, options=_options, batch=500))
 peers.contestant("FISHDBC", needs="fishdbc")(_fishdbc)
 START = {"n_clusters": 100, "seed": 0, "mu": 0.033, "sigma": 0.02}  # of its own far starts one takes all rows
 for _label, _name, _options in [
@@ -161,7 +161,7 @@ synthetic = Case(
 
 @synthetic.prepare
 def words(seed: int) -> dict[str, Any]:
-    from ramify.datasets import make_model_separated
+    from cladify.datasets import make_model_separated
 
     X, y = make_model_separated(2500, 100, random_state=seed)
     # The same angles in as many columns as there are rows.
@@ -174,7 +174,7 @@ for _label, _name, _options in [
     ("Rotate", "Rotate", {}),
     ("Greedy", "Greedy", {}),
 ]:
-    synthetic.contestant(_label, needs="ramify.online")(
+    synthetic.contestant(_label, needs="cladify.online")(
         partial(_stream, name=_name, options={"linkage": "centroid", **_options})
     )
 synthetic.quality("purity")(_purity)
@@ -206,8 +206,8 @@ rebuilds = {
 
 
 def _half(name: str, order: str, n: int) -> dict[str, Any]:
-    import ramify
-    from ramify.datasets import arrival_order
+    import cladify
+    from cladify.datasets import arrival_order
 
     data = real(name)
     y = data[SETS[name]]
@@ -217,43 +217,43 @@ def _half(name: str, order: str, n: int) -> dict[str, Any]:
     X, y = data["X"][some][come].astype(np.float32), y[some][come]
     gone = np.random.default_rng(1).permutation(len(y))[: len(y) // 10]
     kept = np.setdiff1d(np.arange(len(y)), gone)
-    graph = ramify.neighbors(X[kept], 25, metric="cosine", random_state=0)
+    graph = cladify.neighbors(X[kept], 25, metric="cosine", random_state=0)
     return {"X": X, "y": y[kept], "gone": gone, "kept": kept, "edges": _weighed(graph)}
 
 
 def _weighed(graph: Any) -> Any:
     """What the cost of the batch method counts."""
-    from ramify.graph.edges import neighbor_edges
+    from cladify.graph.edges import neighbor_edges
 
     return neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy()
 
 
 def _live(X: np.ndarray, gone: np.ndarray, seconds: float) -> Any:
-    from ramify.online import LiveTree
+    from cladify.online import LiveTree
 
     live = LiveTree().partial_fit(X[: len(X) // 2]).partial_fit(X[len(X) // 2 :]).remove(gone)
     return (live.refresh(budget_seconds=seconds) if seconds else live).tree_
 
 
 def _rebuilt(X: np.ndarray, kept: np.ndarray, seed: int) -> Any:
-    from ramify.graph import GraphTree
+    from cladify.graph import GraphTree
 
     return GraphTree(metric="cosine", n_neighbors=25, random_state=seed).fit(X[kept]).tree_
 
 
 def _cost(result: Any, edges: Any) -> float:
-    import ramify
+    import cladify
 
-    graph = ramify.NeighborGraph.from_scipy(edges, kind="similarity")
-    return float(ramify.score(result, graph, objective="dasgupta").value)
+    graph = cladify.NeighborGraph.from_scipy(edges, kind="similarity")
+    return float(cladify.score(result, graph, objective="dasgupta").value)
 
 
 for (_name, _order), _case in rebuilds.items():
     _case.prepare(partial(_half, _name, _order))
-    _case.contestant("streamed", needs="ramify.online")(partial(_live, seconds=0.0))
-    _case.contestant("streamed, then refresh", needs="ramify.online")(partial(_live, seconds=600.0))
+    _case.contestant("streamed", needs="cladify.online")(partial(_live, seconds=0.0))
+    _case.contestant("streamed, then refresh", needs="cladify.online")(partial(_live, seconds=600.0))
     for _seed in range(3):
-        _case.contestant(f"rebuild, seed {_seed}", needs="ramify.graph")(partial(_rebuilt, seed=_seed))
+        _case.contestant(f"rebuild, seed {_seed}", needs="cladify.graph")(partial(_rebuilt, seed=_seed))
     _case.quality("purity")(_purity)
     _case.quality("cost")(_cost)
 
@@ -278,9 +278,9 @@ def mixture(n: int) -> dict[str, Any]:
 
 def _next(X: np.ndarray, name: str) -> tuple[float, float]:
     """CPU seconds for the last 1000 rows, and for taking 1000 others out."""
-    import ramify
+    import cladify
 
-    online = getattr(ramify, name)()
+    online = getattr(cladify, name)()
     online.partial_fit(X[:-1000])
     began = time.process_time()
     online.partial_fit(X[-1000:])
@@ -291,7 +291,7 @@ def _next(X: np.ndarray, name: str) -> tuple[float, float]:
 
 
 for _name in ("Grinch", "LiveTree", "MiniBatchSCC", "Perch"):
-    growth.contestant(_name, needs="ramify.online")(partial(_next, name=_name))
+    growth.contestant(_name, needs="cladify.online")(partial(_next, name=_name))
 
 
 @growth.quality("µs a point, added")
@@ -340,10 +340,10 @@ def _shaken(X: np.ndarray, steps: int, name: str, options: dict[str, Any]) -> fl
     import tempfile
     from pathlib import Path
 
-    import ramify
+    import cladify
 
     with tempfile.TemporaryDirectory() as folder:
-        online = getattr(ramify, name)(**options)
+        online = getattr(cladify, name)(**options)
         online.partial_fit(X[:1], ids=["first"]).save(folder).remove(["first"])
         used = []
         for part in (steps // 5, steps - steps // 5):
@@ -361,11 +361,11 @@ def _resident() -> float:
 
 def _halved(X: np.ndarray, y: np.ndarray, name: str, options: dict[str, Any]) -> tuple[float, float]:
     """Purity of what is left, and of a fresh tree of it."""
-    import ramify
-    from ramify.metrics import dendrogram_purity
+    import cladify
+    from cladify.metrics import dendrogram_purity
 
     kept = np.sort(np.random.default_rng(1).permutation(len(X))[: len(X) // 2])
-    kind = getattr(ramify, name)
+    kind = getattr(cladify, name)
     online = kind(**options).fit(X).remove(np.setdiff1d(np.arange(len(X)), kept))
     fresh = kind(**options).fit(X[kept])
     return float(dendrogram_purity(online.tree_, y[kept])), float(dendrogram_purity(fresh.tree_, y[kept]))
@@ -373,8 +373,8 @@ def _halved(X: np.ndarray, y: np.ndarray, name: str, options: dict[str, Any]) ->
 
 halves.prepare(partial(_arriving, "random"))
 for _label, (_name, _options) in METHODS.items():
-    changes.contestant(_label, needs="ramify.online")(partial(_shaken, name=_name, options=_options))
-    halves.contestant(_label, needs="ramify.online")(partial(_halved, name=_name, options=_options))
+    changes.contestant(_label, needs="cladify.online")(partial(_shaken, name=_name, options=_options))
+    halves.contestant(_label, needs="cladify.online")(partial(_halved, name=_name, options=_options))
 
 
 @changes.quality("MB more")
@@ -418,22 +418,22 @@ for _name, _told in {
     _case.prepare(_small)
     for _method in ("Grinch", "Perch", "Rotate", "OHAC"):
         for _metric in ("cosine", "sqeuclidean"):
-            _case.contestant(f"{_method} {_metric}", needs="ramify.online")(
+            _case.contestant(f"{_method} {_metric}", needs="cladify.online")(
                 partial(_stream, name=_method, options={"metric": _metric})
             )
-        _case.contestant(f"{_method} cosine, centred", needs="ramify.online")(partial(_centred, name=_method))
+        _case.contestant(f"{_method} cosine, centred", needs="cladify.online")(partial(_centred, name=_method))
 
     @_case.quality("CKMM")
     def _ckmm(result: Any, X: np.ndarray) -> float:
-        import ramify
+        import cladify
 
-        return float(ramify.score(result, X, metric="sqeuclidean", objective="ckmm").normalized)
+        return float(cladify.score(result, X, metric="sqeuclidean", objective="ckmm").normalized)
 
     @_case.quality("MW")
     def _mw(result: Any, X: np.ndarray) -> float:
-        import ramify
+        import cladify
 
-        return float(ramify.score(result, X, metric="cosine", objective="mw").normalized)
+        return float(cladify.score(result, X, metric="cosine", objective="mw").normalized)
 
     @_case.quality("purity, a point with itself counted")
     def _published(result: Any, y: np.ndarray) -> float:
@@ -461,7 +461,7 @@ entities = {
 
 
 def _records(order: str, n: int) -> dict[str, Any]:
-    from ramify.datasets import arrival_order
+    from cladify.datasets import arrival_order
 
     data = packages(n)
     come = arrival_order(data["y"], order, random_state=0)
@@ -470,7 +470,7 @@ def _records(order: str, n: int) -> dict[str, Any]:
 
 def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray, name: str) -> np.ndarray:
     """Flat clusters, cut where the packages of known sources are found best."""
-    from ramify.link import BlockLinkage, best_height
+    from cladify.link import BlockLinkage, best_height
 
     link = BlockLinkage(blocks.tolist()).fit(X[known], y[known])
     tree = _stream(link.transform(X), name, {})
@@ -480,22 +480,22 @@ def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray
 for _order, _case in entities.items():
     _case.prepare(partial(_records, _order))
     for _name in ("Grinch", "Rotate", "Greedy", "Perch", "OHAC"):
-        _case.contestant(_name, needs="ramify.link")(partial(_resolve, name=_name))
+        _case.contestant(_name, needs="cladify.link")(partial(_resolve, name=_name))
 
     @_case.quality("pairwise F1")
     def _pairs(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
-        from ramify.metrics import pairwise_f1
+        from cladify.metrics import pairwise_f1
 
         return float(pairwise_f1(result[~known], y[~known]).f1)
 
     @_case.quality("B³")
     def _cubed(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
-        from ramify.metrics import b_cubed
+        from cladify.metrics import b_cubed
 
         return b_cubed(result[~known], y[~known]).f1
 
     @_case.quality("CEAF-e")
     def _ceaf(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:
-        from ramify.metrics import ceaf_e
+        from cladify.metrics import ceaf_e
 
         return ceaf_e(result[~known], y[~known]).f1

@@ -16,19 +16,19 @@ K = 25
 
 
 def _graph(X: Any, k: int = K) -> dict[str, Any]:
-    import ramify
+    import cladify
 
-    graph = ramify.neighbors(X, k, metric="cosine", recall=0.99, random_state=0)
+    graph = cladify.neighbors(X, k, metric="cosine", recall=0.99, random_state=0)
     return {"indptr": graph.indptr, "indices": graph.indices, "weight": graph.weight}
 
 
 def _fit(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray, name: str, options: dict[str, Any]) -> Any:
-    import ramify
+    import cladify
 
-    graph = ramify.NeighborGraph(indptr, indices, weight, metric="cosine")
+    graph = cladify.NeighborGraph(indptr, indices, weight, metric="cosine")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ramify.RamifyWarning)  # the graph has several components
-        model = getattr(ramify, name)(**options).fit(graph)
+        warnings.simplefilter("ignore", cladify.CladifyWarning)  # the graph has several components
+        model = getattr(cladify, name)(**options).fit(graph)
     return model.dag_ if name == "Llama" else model.tree_
 
 
@@ -41,9 +41,9 @@ def _truth(known: dict[str, Any]) -> Any:
 
 
 def _jaccard(metric: str, result: Any, **known: Any) -> float:
-    import ramify
+    import cladify
 
-    return float(getattr(ramify.metrics, metric)(result, _truth(known)))
+    return float(getattr(cladify.metrics, metric)(result, _truth(known)))
 
 
 def _judged(case: Case) -> None:
@@ -56,10 +56,10 @@ def _compared(case: Case, linkages: tuple[str, ...]) -> None:
         for merge_equal in (True, False):
             label = f"Llama {linkage}" + ("" if merge_equal else " (a node each pair)")
             options = {"linkage": linkage, "merge_equal": merge_equal}
-            case.contestant(label, needs="ramify.overlap")(partial(_fit, name="Llama", options=options))
+            case.contestant(label, needs="cladify.overlap")(partial(_fit, name="Llama", options=options))
     for name in ("ReciprocalNN", "Affinity"):
         for linkage in ("average", "single")[: 2 if "single" in linkages else 1]:
-            case.contestant(f"{name} {linkage}", needs="ramify.agglomerate")(
+            case.contestant(f"{name} {linkage}", needs="cladify.agglomerate")(
                 partial(_fit, name=name, options={"linkage": linkage})
             )
     _judged(case)
@@ -130,13 +130,13 @@ _compared(samples, ("average", "exact-average"))
 
 
 def _ohc(X: np.ndarray, merging: float) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.OHC(metric="cosine", merging=merging).fit(X).dag_
+    return cladify.OHC(metric="cosine", merging=merging).fit(X).dag_
 
 
 for _merging in (0.3, 0.5, 0.7, 0.9):
-    samples.contestant(f"OHC {_merging}", needs="ramify.overlap")(partial(_ohc, merging=_merging))
+    samples.contestant(f"OHC {_merging}", needs="cladify.overlap")(partial(_ohc, merging=_merging))
 
 
 quick = Case(
@@ -152,10 +152,10 @@ def aloi_graph(k: int) -> dict[str, Any]:
 
 
 for _linkage in ("average", "single", "exact-average"):
-    quick.contestant(f"Llama {_linkage}", needs="ramify.overlap")(
+    quick.contestant(f"Llama {_linkage}", needs="cladify.overlap")(
         partial(_fit, name="Llama", options={"linkage": _linkage, "n_rounds": 100})
     )
-quick.contestant("ReciprocalNN average", needs="ramify.agglomerate")(partial(_fit, name="ReciprocalNN", options={}))
+quick.contestant("ReciprocalNN average", needs="cladify.agglomerate")(partial(_fit, name="ReciprocalNN", options={}))
 
 for _name, _points in [("clustered", partial(clustered, d=32)), ("mixture", _mixture)]:
     _case = Case(
@@ -167,6 +167,6 @@ for _name, _points in [("clustered", partial(clustered, d=32)), ("mixture", _mix
     )
     _case.prepare(partial(_made, _points))
     for _linkage in ("average", "single"):
-        _case.contestant(f"Llama {_linkage}", needs="ramify.overlap")(
+        _case.contestant(f"Llama {_linkage}", needs="cladify.overlap")(
             partial(_fit, name="Llama", options={"linkage": _linkage})
         )

@@ -22,8 +22,8 @@ LINKAGES = ["average", "complete", "ward", "single"]
 
 def _run(method: str, metric: str, **options: Any) -> Any:
     def run(X: np.ndarray) -> Any:
-        import ramify
-        from ramify.methods import METHODS
+        import cladify
+        from cladify.methods import METHODS
 
         takes = METHODS[method].load()().get_params()
         if "metric" in takes:
@@ -31,8 +31,8 @@ def _run(method: str, metric: str, **options: Any) -> Any:
         elif metric == "cosine":
             X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ramify.RamifyWarning)  # graphs of several components
-            return ramify.fit(X, method, random_state=0, **options)
+            warnings.simplefilter("ignore", cladify.CladifyWarning)  # graphs of several components
+            return cladify.fit(X, method, random_state=0, **options)
 
     return run
 
@@ -42,54 +42,54 @@ def _quality(name: str, about: str, *, small: bool) -> None:
 
     @case.prepare
     def data() -> dict[str, Any]:
-        import ramify
+        import cladify
 
         arrays = real(name)
         X, y = arrays["X"].astype(np.float32), arrays["y"]
         how = "exact" if len(X) <= 2500 else "sampled"
         numbers = {}
         for metric, objective in (("cosine", "mw"), ("sqeuclidean", "ckmm")):
-            bounds = ramify.objectives.bounds(X, metric, objective, method=how)
+            bounds = cladify.objectives.bounds(X, metric, objective, method=how)
             numbers |= {f"{objective}_random": bounds.random, f"{objective}_upper": bounds.upper}
         return {"X": X, "y": y, **numbers}
 
     for metric in ("sqeuclidean", "cosine"):
         for method in EVERYWHERE:
-            case.contestant(f"{method}, {metric}", needs="ramify.agglomerate")(_run(method, metric))
+            case.contestant(f"{method}, {metric}", needs="cladify.agglomerate")(_run(method, metric))
         if small:
             for method in SMALL:
-                case.contestant(f"{method}, {metric}", needs="ramify.agglomerate")(_run(method, metric))
+                case.contestant(f"{method}, {metric}", needs="cladify.agglomerate")(_run(method, metric))
             for linkage in LINKAGES:
                 own = "euclidean" if (linkage, metric) == ("ward", "sqeuclidean") else metric
                 if linkage == "ward" and metric == "cosine":
                     continue
-                case.contestant(f"hac {linkage}, {metric}", needs="ramify.agglomerate")(
+                case.contestant(f"hac {linkage}, {metric}", needs="cladify.agglomerate")(
                     _run("hac", own, linkage=linkage)
                 )
 
     @case.quality("purity")
     def purity(result: Any, y: np.ndarray) -> float:
-        from ramify.metrics import dendrogram_purity
+        from cladify.metrics import dendrogram_purity
 
         return float(dendrogram_purity(result, y))
 
     @case.quality("best F1")
     def f1(result: Any, y: np.ndarray) -> float:
-        from ramify.metrics import best_f1
+        from cladify.metrics import best_f1
 
         return float(best_f1(result, y).f1)
 
     @case.quality("MW α*")
     def mw(result: Any, X: np.ndarray, mw_random: float, mw_upper: float) -> float:
-        import ramify
+        import cladify
 
-        return (ramify.objectives.mw(result, X, "cosine") - mw_random) / (mw_upper - mw_random)
+        return (cladify.objectives.mw(result, X, "cosine") - mw_random) / (mw_upper - mw_random)
 
     @case.quality("CKMM α*")
     def ckmm(result: Any, X: np.ndarray, ckmm_random: float, ckmm_upper: float) -> float:
-        import ramify
+        import cladify
 
-        return (ramify.objectives.ckmm(result, X) - ckmm_random) / (ckmm_upper - ckmm_random)
+        return (cladify.objectives.ckmm(result, X) - ckmm_random) / (ckmm_upper - ckmm_random)
 
 
 _quality("glass", "All methods on Glass (Naumov and others 2021, tables 7, 8 and 10)", small=True)
@@ -115,32 +115,32 @@ def _embeddings(name: str, metric: str, objective: str) -> None:
 
     @case.prepare
     def data(n: int) -> dict[str, Any]:
-        import ramify
+        import cladify
 
         X = real(name)["X"]
         X = X[np.sort(np.random.default_rng(0).permutation(len(X))[:n])].astype(np.float32)
-        bounds = ramify.objectives.bounds(X, metric, objective, method="sampled", random_state=0)
+        bounds = cladify.objectives.bounds(X, metric, objective, method="sampled", random_state=0)
         return {"X": X, "upper": bounds.upper, "random": bounds.random}
 
     for method in ("bisect", "kmeans", "random-cut", "scc", "affinity", "reciprocal", "sat", *SLOW, "hac"):
         few = 20_000 if method in SLOW else None
-        case.contestant(method, needs="ramify.agglomerate", max_n=few)(_run(method, metric))
+        case.contestant(method, needs="cladify.agglomerate", max_n=few)(_run(method, metric))
     for method in ("bisect", "kmeans", "random-cut", "scc", "hac"):
-        case.contestant(f"{method} + refine", needs="ramify.agglomerate", max_n=20_000)(
+        case.contestant(f"{method} + refine", needs="cladify.agglomerate", max_n=20_000)(
             _run(method, metric, refine=objective)
         )
 
-    @case.contestant("fit(objective=)", needs="ramify.agglomerate")
+    @case.contestant("fit(objective=)", needs="cladify.agglomerate")
     def best(X: np.ndarray) -> Any:
-        import ramify
+        import cladify
 
-        return ramify.fit(X, metric=metric, objective=objective, budget_seconds=120.0)
+        return cladify.fit(X, metric=metric, objective=objective, budget_seconds=120.0)
 
     @case.quality("normalised")
     def normalised(result: Any, X: np.ndarray, upper: float, random: float) -> float:
-        import ramify
+        import cladify
 
-        return (getattr(ramify.objectives, objective)(result, X, metric) - random) / (upper - random)
+        return (getattr(cladify.objectives, objective)(result, X, metric) - random) / (upper - random)
 
 
 for _name in ("newsgroups20_minilm", "debian_minilm", "glove100", "mnist", "aloi"):

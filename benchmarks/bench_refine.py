@@ -30,11 +30,11 @@ def table_rows(name: str) -> np.ndarray:
 
 
 def start_tree(start: str, X: np.ndarray) -> np.ndarray:
-    import ramify
+    import cladify
 
     if start == "random":
-        return ramify.fit(X, method="random", random_state=0).parent
-    return ramify.fit(
+        return cladify.fit(X, method="random", random_state=0).parent
+    return cladify.fit(
         X, method="hac", linkage=start, metric="euclidean" if start == "complete" else "sqeuclidean"
     ).parent
 
@@ -53,22 +53,22 @@ def _table_case(name: str) -> None:
 
     for start in STARTS:
 
-        @case.contestant(f"from {start}", needs="ramify.objectives")
+        @case.contestant(f"from {start}", needs="cladify.objectives")
         def refined(start: str = start, **data: np.ndarray) -> Any:
-            import ramify
+            import cladify
 
-            tree = ramify.Tree(data[start])
-            return tree, ramify.refine(tree, data["X"])
+            tree = cladify.Tree(data[start])
+            return tree, cladify.refine(tree, data["X"])
 
     @case.quality("cost before")
     def before(result: Any, X: np.ndarray) -> float:
-        from ramify import objectives
+        from cladify import objectives
 
         return 2 * objectives.dasgupta(result[0], X)
 
     @case.quality("cost after")
     def after(result: Any, X: np.ndarray) -> float:
-        from ramify import objectives
+        from cladify import objectives
 
         return 2 * objectives.dasgupta(result[1], X)
 
@@ -95,18 +95,18 @@ def prepare_digits() -> dict[str, Any]:
 for _start in STARTS:
     for _objective in ("mw", "ckmm"):
 
-        @digits.contestant(f"{_objective} from {_start}", needs="ramify.objectives")
+        @digits.contestant(f"{_objective} from {_start}", needs="cladify.objectives")
         def refined_digits(start: str = _start, objective: str = _objective, **data: np.ndarray) -> Any:
-            import ramify
+            import cladify
 
-            tree = ramify.Tree(data[start])
-            return objective, tree, ramify.refine(tree, data["X"], objective=objective)
+            tree = cladify.Tree(data[start])
+            return objective, tree, cladify.refine(tree, data["X"], objective=objective)
 
 
 def _alpha(tree: Any, X: Any, objective: str) -> float:
-    import ramify
+    import cladify
 
-    return ramify.score(tree, X, objective=objective).normalized
+    return cladify.score(tree, X, objective=objective).normalized
 
 
 @digits.quality("α* before")
@@ -134,19 +134,19 @@ def prepare_million(n: int, d: int) -> dict[str, Any]:
 
 
 def _cut(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(X, method="random-cut", random_state=0)
+    return cladify.fit(X, method="random-cut", random_state=0)
 
 
-@million.contestant("random cut and refinement", needs="ramify.objectives")
+@million.contestant("random cut and refinement", needs="cladify.objectives")
 def cut_and_refine(X: np.ndarray, budget: float) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.refine(_cut(X), X, objective="ckmm", budget_seconds=budget)
+    return cladify.refine(_cut(X), X, objective="ckmm", budget_seconds=budget)
 
 
-@million.contestant("random cut", needs="ramify.objectives")
+@million.contestant("random cut", needs="cladify.objectives")
 def cut(X: np.ndarray) -> Any:
     return _cut(X)
 
@@ -168,39 +168,39 @@ graph = Case(
 
 @graph.prepare
 def prepare_graph(n: int, d: int) -> dict[str, Any]:
-    import ramify
+    import cladify
 
     X = clustered(n, d)
-    return {"W": ramify.neighbors(X, 15, metric="cosine").connect(X).symmetrize().to_scipy()}
+    return {"W": cladify.neighbors(X, 15, metric="cosine").connect(X).symmetrize().to_scipy()}
 
 
 def _affinity(W: Any) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(W, method="affinity", metric=ramify.similarity.precomputed(kind="similarity"))
+    return cladify.fit(W, method="affinity", metric=cladify.similarity.precomputed(kind="similarity"))
 
 
-@graph.contestant("affinity and refinement", needs="ramify.objectives")
+@graph.contestant("affinity and refinement", needs="cladify.objectives")
 def affinity_and_refine(W: Any, budget: float) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.refine(_affinity(W), W, "precomputed", budget_seconds=budget)
+    return cladify.refine(_affinity(W), W, "precomputed", budget_seconds=budget)
 
 
-@graph.contestant("affinity", needs="ramify.objectives")
+@graph.contestant("affinity", needs="cladify.objectives")
 def affinity(W: Any) -> Any:
     return _affinity(W)
 
 
-@graph.contestant("average linkage", needs="ramify.objectives", max_n=200_000)
+@graph.contestant("average linkage", needs="cladify.objectives", max_n=200_000)
 def average(W: Any) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.fit(W, method="hac", metric=ramify.similarity.precomputed(kind="similarity"))
+    return cladify.fit(W, method="hac", metric=cladify.similarity.precomputed(kind="similarity"))
 
 
 @graph.quality("cost")
 def graph_cost(result: Any, W: Any) -> float:
-    from ramify import objectives
+    from cladify import objectives
 
     return objectives.dasgupta(result, W, "precomputed")

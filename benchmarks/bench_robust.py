@@ -22,11 +22,11 @@ def blobs(n: int, d: int) -> dict[str, Any]:
     return {"X": clustered(n, d)}
 
 
-@robust.contestant("ramify", needs="ramify.agglomerate")
+@robust.contestant("cladify", needs="cladify.agglomerate")
 def ours(X: np.ndarray) -> Any:
-    import ramify
+    import cladify
 
-    return ramify.RobustSingleLinkage(min_cluster_size=10).fit(X).labels_
+    return cladify.RobustSingleLinkage(min_cluster_size=10).fit(X).labels_
 
 
 @robust.contestant("scikit-learn", needs="sklearn", max_n=50_000)

@@ -7,21 +7,21 @@ import sys
 
 from benchmarks.case import Case
 
-start = Case("import", "A new process that imports one thing; bar: ramify 0.5 s, `ramify --help` 0.7 s", repeat=5)
+start = Case("import", "A new process that imports one thing; bar: cladify 0.5 s, `cladify --help` 0.7 s", repeat=5)
 
 
 def _python(*arguments: str) -> None:
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
-@start.contestant("ramify")
-def ramify() -> None:
-    _python("-c", "import ramify")
+@start.contestant("cladify")
+def cladify() -> None:
+    _python("-c", "import cladify")
 
 
-@start.contestant("ramify --help")
-def ramify_help() -> None:
-    _python("-m", "ramify", "--help")
+@start.contestant("cladify --help")
+def cladify_help() -> None:
+    _python("-m", "cladify", "--help")
 
 
 @start.contestant("bare python")

@@ -36,20 +36,20 @@ coherence = Case(
 
 @coherence.prepare
 def newsgroups(n: int, k: int) -> dict[str, Any]:
-    import ramify
+    import cladify
 
     data, texts = real("newsgroups20_minilm"), real("newsgroups20_text")
     rows = np.sort(np.random.default_rng(0).choice(len(data["X"]), n, replace=False))
-    tree = ramify.fit(data["X"][rows].astype(np.float32), "graph", metric="cosine", random_state=0)
+    tree = cladify.fit(data["X"][rows].astype(np.float32), "graph", metric="cosine", random_state=0)
     every = _texts(texts["text_utf8"], texts["text_ptr"])
     return {"labels": tree.cut(n_clusters=k, by="spread"), **_packed([every[i] for i in rows])}
 
 
-@coherence.contestant("ramify", needs="ramify.taxonomy")
+@coherence.contestant("cladify", needs="cladify.taxonomy")
 def ours(text_utf8: np.ndarray, text_ptr: np.ndarray, labels: np.ndarray) -> list[list[str]]:
-    from ramify import Tree
-    from ramify.taxonomy.names import node_keywords
-    from ramify.taxonomy.terms import count_terms
+    from cladify import Tree
+    from cladify.taxonomy.names import node_keywords
+    from cladify.taxonomy.terms import count_terms
 
     n, k = len(labels), int(labels.max()) + 1
     tree = Tree(np.concatenate([n + labels, np.full(k, n + k), [-1]]))
@@ -115,11 +115,11 @@ def lines(n: int) -> dict[str, Any]:
     return _packed(texts)
 
 
-@names.contestant("ramify", needs="ramify.taxonomy")
+@names.contestant("cladify", needs="cladify.taxonomy")
 def name_lines(text_utf8: np.ndarray, text_ptr: np.ndarray) -> Any:
-    from ramify import Tree
-    from ramify.taxonomy.names import choose_names, node_keywords
-    from ramify.taxonomy.terms import count_terms
+    from cladify import Tree
+    from cladify.taxonomy.names import choose_names, node_keywords
+    from cladify.taxonomy.terms import count_terms
 
     n = len(text_ptr) - 1
     low = np.arange(n) * (n // 300) // n  # groups of some 300 lines that lie together, twelve of them in each above
@@ -146,15 +146,15 @@ def packages(n: int) -> dict[str, Any]:
     return {**_packed([str(data["names"][i]) for i in rows]), "y": data["y"][rows]}
 
 
-@texts.contestant("ramify", needs="ramify.taxonomy")
+@texts.contestant("cladify", needs="cladify.taxonomy")
 def taxonomy_of(text_utf8: np.ndarray, text_ptr: np.ndarray) -> Any:
-    from ramify import Taxonomy
+    from cladify import Taxonomy
 
     return Taxonomy.from_texts(_texts(text_utf8, text_ptr))
 
 
 @texts.quality("dendrogram purity")
 def purity(result: Any, y: np.ndarray) -> float:
-    from ramify.metrics import dendrogram_purity
+    from cladify.metrics import dendrogram_purity
 
     return float(dendrogram_purity(result.full, y))

@@ -22,7 +22,7 @@ def parents(n: int, shape: str) -> np.ndarray:
 
 
 def _tree(parent: np.ndarray) -> Any:
-    from ramify import Tree
+    from cladify import Tree
 
     return Tree(parent, np.concatenate([np.zeros(len(parent) // 2 + 1), np.sqrt(np.arange(len(parent) // 2) + 1.0)]))
 
@@ -41,7 +41,7 @@ def pairs(n: int, q: int, shape: str) -> dict[str, Any]:
     return {"parent": parents(n, shape), "i": i, "j": j}
 
 
-@lca.contestant("ramify", needs="ramify.tree")
+@lca.contestant("cladify", needs="cladify.tree")
 def lca_ours(parent: np.ndarray, i: np.ndarray, j: np.ndarray) -> Any:
     return _tree(parent).lca(i, j)
 
@@ -66,9 +66,9 @@ def linkage(n: int, shape: str) -> dict[str, Any]:
     return {"Z": _tree(parents(n, shape)).to_linkage()}
 
 
-@cut.contestant("ramify", needs="ramify.tree")
+@cut.contestant("cladify", needs="cladify.tree")
 def cut_ours(Z: np.ndarray) -> Any:
-    from ramify import Tree
+    from cladify import Tree
 
     return Tree.from_linkage(Z).cut(n_clusters=len(Z) // 100)
 
@@ -94,34 +94,34 @@ def path(n: int, shape: str) -> dict[str, Any]:
     return {"parent": parents(n, shape)}
 
 
-@methods.contestant("file", needs="ramify.io.treefile")
+@methods.contestant("file", needs="cladify.io.treefile")
 def through_file(parent: np.ndarray) -> Any:
     import tempfile
 
-    from ramify import Tree
+    from cladify import Tree
 
     with tempfile.NamedTemporaryFile(suffix=".tree") as file:
         _tree(parent).save(file.name)
         return Tree.load(file.name).height
 
 
-@methods.contestant("newick", needs="ramify.io.newick")
+@methods.contestant("newick", needs="cladify.io.newick")
 def through_newick(parent: np.ndarray) -> Any:
-    from ramify import Tree
+    from cladify import Tree
 
     return Tree.from_newick(_tree(parent).to_newick()).height
 
 
-@methods.contestant("linkage", needs="ramify.tree")
+@methods.contestant("linkage", needs="cladify.tree")
 def through_linkage(parent: np.ndarray) -> Any:
-    from ramify import Tree
+    from cladify import Tree
 
     return Tree.from_linkage(_tree(parent).to_linkage()).height
 
 
-@methods.contestant("dict", needs="ramify.io.treefile")
+@methods.contestant("dict", needs="cladify.io.treefile")
 def through_dict(parent: np.ndarray) -> Any:
-    from ramify import Tree
+    from cladify import Tree
 
     return Tree.from_dict(_tree(parent).to_dict()).height
 

@@ -102,12 +102,12 @@ def _check_whole(online: Any, X: np.ndarray, row: dict[str, int], peak: int) -> 
 
 
 def _check_folder(online: Any, folder: Path) -> None:
-    import ramify.online
+    import cladify.online
 
     with tempfile.TemporaryDirectory() as other:
         copy = Path(other) / "tree"
         shutil.copytree(folder, copy)
-        again = ramify.online.open(copy)
+        again = cladify.online.open(copy)
         assert again.ids_.tolist() == online.ids_.tolist()
         if len(online):
             assert again.tree_ == online.tree_

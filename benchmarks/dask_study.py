@@ -84,7 +84,7 @@ def watch_disk(folder: Path, told: dict[str, Any], stop: threading.Event) -> Non
 def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random | None = None) -> tuple[Any, dict]:
     from distributed import Client, LocalCluster
 
-    import ramify
+    import cladify
 
     options = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": args.memory}
     told: dict[str, Any] = {}
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
         else:
             params = {} if args.method in ("random-cut", "kmeans", "bisect") else {"n_neighbors": args.neighbors}
             options = {"engine": "dask", "client": client, "checkpoint": work, "progress": clock}
-            result = ramify.fit(shards, method=args.method, **options, **params)
+            result = cladify.fit(shards, method=args.method, **options, **params)
         told |= {"seconds": round(time.perf_counter() - began, 1), "stages": clock.seconds(), "tasks": clock.tasks}
         told["client_cpu_s"] = round(time.process_time() - cpu, 1)
         after = client.run(worker_state)
@@ -120,11 +120,11 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
 
 
 def graph_of(shards: Path, k: int, client: Any, work: Path, clock: Clock) -> Any:
-    from ramify.distributed import open_vectors
-    from ramify.distributed.neighbors import sharded_neighbors
-    from ramify.distributed.sources import part_bytes_for
-    from ramify.distributed.workdir import WorkDir
-    from ramify.progress import Progress
+    from cladify.distributed import open_vectors
+    from cladify.distributed.neighbors import sharded_neighbors
+    from cladify.distributed.sources import part_bytes_for
+    from cladify.distributed.workdir import WorkDir
+    from cladify.progress import Progress
 
     report = Progress(clock)
     vectors = open_vectors(shards, client=client, part_bytes=part_bytes_for(client), report=report)

@@ -24,10 +24,10 @@ def clustered(n: int, d: int, *, n_clusters: int | None = None, spread: float = 
 
 
 def real(name: str) -> dict[str, np.ndarray]:
-    """Arrays of a real data set from ``$RAMIFY_DATA``, or from ``../shared/datasets`` beside the repository."""
+    """Arrays of a real data set from ``$CLADIFY_DATA``, or from ``../shared/datasets`` beside the repository."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "datasets"
-    path = Path(os.environ.get("RAMIFY_DATA") or beside) / f"{name}.npz"
+    path = Path(os.environ.get("CLADIFY_DATA") or beside) / f"{name}.npz"
     if not path.exists():
-        raise DataMissing(f"data set {name!r} not found at {path}; set RAMIFY_DATA to the folder that has it")
+        raise DataMissing(f"data set {name!r} not found at {path}; set CLADIFY_DATA to the folder that has it")
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)

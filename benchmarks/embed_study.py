@@ -28,8 +28,8 @@ def figures(
 
     Means over the samples of rows, with the standard deviation of the purity.
     """
-    import ramify
-    from ramify.metrics import dendrogram_purity, label_mw
+    import cladify
+    from cladify.metrics import dendrogram_purity, label_mw
 
     out = []
     for name in methods:
@@ -38,7 +38,7 @@ def figures(
             options = {"method": "hac", "linkage": "ward"}
         found = []
         for rows in samples:
-            tree = ramify.fit(Z[rows], **options)
+            tree = cladify.fit(Z[rows], **options)
             inside = [level[rows] for level in levels]
             found.append((dendrogram_purity(tree, inside[-1]), label_mw(tree, inside).ratio))
         (purity, ratio), spread = np.mean(found, axis=0), np.std(found, axis=0)[0]
@@ -54,7 +54,7 @@ def embeddings(X: np.ndarray, k: int, h: int, options: argparse.Namespace, seed:
     """Name -> the rows in that embedding, on demand: training one takes long."""
     from sklearn.decomposition import PCA
 
-    from ramify.embed import VAE, VaDE
+    from cladify.embed import VAE, VaDE
 
     shared = {"n_latent": h, "hidden": options.hidden, "n_epochs": options.epochs, "random_state": seed}
     shared |= {"budget_seconds": options.seconds, "learning_rate": options.rate, "batch_size": options.batch}
@@ -72,7 +72,7 @@ def embeddings(X: np.ndarray, k: int, h: int, options: argparse.Namespace, seed:
 def btgm(options: argparse.Namespace) -> None:
     """Table 1: its rows for the data as they are come out where the nearest means are 4 apart, not 8 as its text says,
     for trees of some thousand points, and with the components alone as labels of the Moseley-Wang objective."""
-    from ramify.datasets import btgm
+    from cladify.datasets import btgm
 
     for k in options.components:
         for seed in options.seed or range(options.seeds):
@@ -123,8 +123,8 @@ def epoch(options: argparse.Namespace) -> None:
     import torch
     from torch import nn
 
-    from ramify.embed import VAE
-    from ramify.embed.network import PRESETS, Coder
+    from cladify.embed import VAE
+    from cladify.embed.network import PRESETS, Coder
 
     X = np.random.default_rng(0).random((8_000, 784), dtype=np.float32).round()
     size = options.batch or 800

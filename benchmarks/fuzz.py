@@ -43,7 +43,7 @@ class Input(NamedTuple):
 
 def draw(seed: int, index: int) -> Input:
     """Input ``index`` of that seed."""
-    from ramify.methods import METHODS
+    from cladify.methods import METHODS
 
     rng = np.random.default_rng([seed, index])
     method = METHODS[rng.choice(list(METHODS))]
@@ -181,7 +181,7 @@ def given(rng: np.random.Generator, X: np.ndarray, form: str, told: list[str]) -
     """Given distances or similarities: dense, condensed, sparse, or as a graph; not always what they are said to be."""
     from scipy.spatial.distance import pdist, squareform
 
-    import ramify
+    import cladify
 
     matrix = squareform(pdist(X, str(rng.choice(["euclidean", "cityblock", "sqeuclidean"]))), checks=False)
     if X.shape[0] == 1:
@@ -209,7 +209,7 @@ def given(rng: np.random.Generator, X: np.ndarray, form: str, told: list[str]) -
         if rng.random() < 0.5:
             told.append("sparse")
             return kept.asformat(str(rng.choice(["csr", "coo", "csc"]))), metric
-        return lambda: ramify.NeighborGraph.from_scipy(kept, kind="similarity" if similar else "distance"), None
+        return lambda: cladify.NeighborGraph.from_scipy(kept, kind="similarity" if similar else "distance"), None
     told.append(what := str(rng.choice(["square"] * 3 + ["condensed", "float32", "fortran"])))
     if what == "condensed" and form == "distances":
         return squareform(matrix, checks=False), metric
@@ -234,19 +234,19 @@ def weights(rng: np.random.Generator, n: int, told: list[str]) -> Any:
 
 def run(case: Input) -> str:
     """What became of one input: "result", "refused", or what is wrong."""
-    from ramify.errors import RamifyError, RamifyWarning
-    from ramify.methods import METHODS
+    from cladify.errors import CladifyError, CladifyWarning
+    from cladify.methods import METHODS
 
     before = pickle.dumps((None if callable(case.data) else case.data, case.weight))
     began, outcome = time.perf_counter(), "result"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", RamifyWarning)
+        warnings.simplefilter("ignore", CladifyWarning)
         try:
             data = case.data() if callable(case.data) else case.data
             fitted = METHODS[case.method].load()(**case.params).fit(data, sample_weight=case.weight)
             outcome = wrong_result(fitted, case) or outcome
-        except RamifyError as error:
+        except CladifyError as error:
             outcome = "refused" if "\n" not in str(error) else f"WRONG an error of several lines: {error!r}"
         except Exception as error:
             outcome = f"WRONG {type(error).__name__}: {error}".replace("\n", " / ")
@@ -260,7 +260,7 @@ def run(case: Input) -> str:
 
 def wrong_result(fitted: Any, case: Input) -> str | None:
     """What is wrong with a result, if anything."""
-    from ramify.methods import METHODS
+    from cladify.methods import METHODS
 
     if METHODS[case.method].result == "dag":
         return None if fitted.dag_.n_leaves == fitted.points_.n else "WRONG leaves"
@@ -364,7 +364,7 @@ def main() -> int:
         print(describe(args.seed, args.only), flush=True)
         case = silently(args.seed, args.only)
         print(run(case))
-        from ramify.methods import METHODS
+        from cladify.methods import METHODS
 
         data = case.data() if callable(case.data) else case.data
         METHODS[case.method].load()(**case.params).fit(data, sample_weight=case.weight)

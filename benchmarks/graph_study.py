@@ -54,7 +54,7 @@ def quality(tree: Any, y: np.ndarray) -> str:
     """Dendrogram purity, ARI cut at the number of classes, share of the largest of 30 clusters."""
     from sklearn.metrics import adjusted_rand_score
 
-    from ramify.metrics import dendrogram_purity
+    from cladify.metrics import dendrogram_purity
 
     known = np.flatnonzero(y >= 0)
     with warnings.catch_warnings():
@@ -75,7 +75,7 @@ def timed(work: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def compare_methods(name: str, rows: int | None) -> Iterator[str]:
-    import ramify
+    import cladify
 
     X, y, metric = data(name, rows)
     unit = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12) if metric == "cosine" else X
@@ -85,19 +85,19 @@ def compare_methods(name: str, rows: int | None) -> Iterator[str]:
             own["metric"] = "euclidean"
         if method in ("kmeans", "bisect"):
             del own["metric"]
-        tree, took = timed(lambda own=own: ramify.fit(unit, random_state=0, **own))  # type: ignore[misc]
+        tree, took = timed(lambda own=own: cladify.fit(unit, random_state=0, **own))  # type: ignore[misc]
         yield f"{method:12s} {quality(tree, y)}   {took}"
 
 
 def compare_weights(name: str, rows: int | None) -> Iterator[str]:
-    import ramify
-    from ramify.graph import GraphTree
+    import cladify
+    from cladify.graph import GraphTree
 
     X, y, metric = data(name, rows)
     for k in (10, 15, 25, 40):
         if k >= len(X):
             continue
-        graph = ramify.neighbors(X, k, metric).connect(X)
+        graph = cladify.neighbors(X, k, metric).connect(X)
         for label, matrix in weighings(graph).items():
             tree, took = timed(lambda m=matrix: GraphTree(metric="precomputed-similarity").fit(m).tree_)  # type: ignore[misc]
             yield f"k {k:2d} {label:12s} {quality(tree, y)}   {took}"
@@ -133,11 +133,11 @@ def weighings(graph: Any) -> dict[str, Any]:
 
 def compare_peers(name: str, rows: int | None) -> Iterator[str]:
     """Flat clusterings at their own numbers of clusters, and the tree cut at the same numbers."""
-    import ramify
+    import cladify
 
     X, y, metric = data(name, rows)
     unit = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12) if metric == "cosine" else X
-    model, took = timed(lambda: ramify.GraphTree(metric=metric).fit(X))
+    model, took = timed(lambda: cladify.GraphTree(metric=metric).fit(X))
     yield f"graph: {quality(model.tree_, y)}   {took}"
     for peer, work in PEERS.items():
         try:
@@ -199,7 +199,7 @@ def firmest(model: Any, y: np.ndarray, n_clusters: int, share: float) -> str:
     """ARI over all items, and over the share of them that sits most firmly in its cluster."""
     from sklearn.metrics import adjusted_rand_score
 
-    from ramify.graph import confidence
+    from cladify.graph import confidence
 
     labels = model.tree_.cut(n_clusters=n_clusters)
     firm = confidence(model.graph_, labels)

@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 PACKAGES = [
-    "ramify",
+    "cladify",
     "numpy",
     "scipy",
     "scikit-learn",

@@ -77,7 +77,7 @@ def run_case(
     """All figures of one case, as plain data for the report."""
     sizes = case.sizes(long)
     outcome: dict[str, Any] = {"case": case.name, "about": case.about, "sizes": sizes, "contestants": {}}
-    with tempfile.TemporaryDirectory(prefix="ramify-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix="cladify-bench-") as name:
         folder = Path(name)
         say(f"{case.name}: preparing data")
         with _worker("prepare", case, folder, json.dumps(sizes)) as worker:

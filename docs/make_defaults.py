@@ -3,9 +3,9 @@
 import inspect
 from pathlib import Path
 
-import ramify.metrics
-from ramify.methods import METHODS
-from ramify.similarity import METRICS
+import cladify.metrics
+from cladify.methods import METHODS
+from cladify.similarity import METRICS
 
 PAGE = Path(__file__).with_name("defaults.md")
 
@@ -34,13 +34,13 @@ def page() -> str:
         lines.append(f"| `{method.name}` | {shown} |")
     lines += [
         "",
-        "`ramify.fit(X)` itself: `method='auto'`, and `random_state=0` in `Taxonomy.fit`. `metric` is one of",
+        "`cladify.fit(X)` itself: `method='auto'`, and `random_state=0` in `Taxonomy.fit`. `metric` is one of",
         ", ".join(f"`{name}`" for name in METRICS) + ",",
-        "a name of SciPy's or scikit-learn's, a function, or an object of `ramify.similarity` ([what X is](input.md)).",
+        "a name of SciPy's or scikit-learn's, a function, or one of `cladify.similarity` ([what X is](input.md)).",
     ]
-    lines += ["", "## Figures of merit (`ramify.metrics`)", "", "| function | what it says |", "| --- | --- |"]
-    for name in sorted(ramify.metrics.__all__):
-        thing = getattr(ramify.metrics, name)
+    lines += ["", "## Figures of merit (`cladify.metrics`)", "", "| function | what it says |", "| --- | --- |"]
+    for name in sorted(cladify.metrics.__all__):
+        thing = getattr(cladify.metrics, name)
         if inspect.isfunction(thing):
             lines.append(f"| `{name}` | {first_line(thing)} |")
     return "\n".join(lines) + "\n"

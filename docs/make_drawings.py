@@ -14,8 +14,8 @@ import numpy as np
 from matplotlib import pyplot
 from scipy.spatial import ConvexHull
 
-import ramify
-from ramify.plot import dendrogram, disk
+import cladify
+from cladify.plot import dendrogram, disk
 
 OUT = Path(__file__).resolve().parent / "pictures"
 COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"]
@@ -54,7 +54,7 @@ def outline(ax: pyplot.Axes, rows: np.ndarray, width: float) -> None:
 
 def panel(axes: np.ndarray, X: np.ndarray, method: str, title: str) -> None:
     params = {"min_samples": 3} if method == "robust" else {}
-    tree = ramify.fit(X, method, metric="euclidean" if method == "robust" else "sqeuclidean", **params)
+    tree = cladify.fit(X, method, metric="euclidean" if method == "robust" else "sqeuclidean", **params)
     labels = tree.cut(n_clusters=6, by="spread")
     top, below = axes
     top.scatter(*X.T, c=[COLORS[c % 6] for c in labels], s=9, linewidths=0)
@@ -83,7 +83,7 @@ def methods() -> None:
 
 def hyperbolic() -> None:
     X = points()
-    model = ramify.HypHC(n_steps=300, random_state=0).fit(X)
+    model = cladify.HypHC(n_steps=300, random_state=0).fit(X)
     figure, axes = pyplot.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
     group = np.repeat(["blob", "small blob", "wide blob", "chain", "noise"], [40, 25, 30, 30, 10])
     axes[0].scatter(*X.T, c=[COLORS[list(dict.fromkeys(group)).index(g)] for g in group], s=9, linewidths=0)

@@ -12,10 +12,10 @@ matplotlib.use("Agg")
 from matplotlib import pyplot
 from sklearn.manifold import TSNE
 
-import ramify
-from ramify.datasets import btgm
-from ramify.embed import VAE, VaDE
-from ramify.metrics import dendrogram_purity
+import cladify
+from cladify.datasets import btgm
+from cladify.embed import VAE, VaDE
+from cladify.metrics import dendrogram_purity
 
 OUT = Path(__file__).resolve().parent / "pictures" / "embed.png"
 COLORS = ["#08519c", "#6baed6", "#006d2c", "#74c476", "#a63603", "#fd8d3c", "#54278f", "#9e9ac8"]
@@ -30,7 +30,7 @@ def main() -> None:
     spaces = {"as it is": X, "VAE": vae.transform(X), "VaDE": vade.transform(X), "VaDE, rescaled": vade.rescaled(X)}
     figure, axes = pyplot.subplots(1, 4, figsize=(13, 3.6))
     for ax, (name, Z) in zip(axes, spaces.items(), strict=True):
-        purity = dendrogram_purity(ramify.fit(Z, "hac", linkage="ward"), y)
+        purity = dendrogram_purity(cladify.fit(Z, "hac", linkage="ward"), y)
         ax.scatter(*TSNE(random_state=0).fit_transform(Z).T, c=[COLORS[c] for c in y], s=5, linewidths=0)
         ax.set_title(f"{name}: purity {purity:.2f}")
         ax.set_xticks([])

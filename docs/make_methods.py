@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ramify.methods import INPUTS, METHODS
+from cladify.methods import INPUTS, METHODS
 
 PAGE = Path(__file__).with_name("methods.md")
 START, END = "<!-- from the registry -->\n", "<!-- end -->\n"

@@ -1,4 +1,4 @@
-"""Makes ``docs/docstrings.png``, the picture in the README, with ramify itself: ``python docs/make_picture.py``."""
+"""Makes ``docs/docstrings.png``, the picture in the README, with cladify itself: ``python docs/make_picture.py``."""
 
 from pathlib import Path
 
@@ -10,17 +10,17 @@ import numpy as np
 from matplotlib import pyplot
 from matplotlib.patches import Patch
 
-import ramify
-from ramify.datasets import load_docstrings
-from ramify.plot import dendrogram
-from ramify.taxonomy.names import node_keywords
-from ramify.taxonomy.terms import count_terms
+import cladify
+from cladify.datasets import load_docstrings
+from cladify.plot import dendrogram
+from cladify.taxonomy.names import node_keywords
+from cladify.taxonomy.terms import count_terms
 
 COLORS = {"numpy": "#4d77cf", "scipy": "#8a5fb0", "sklearn": "#f09837"}
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "sklearn": "scikit-learn"}
 
 corpus = load_docstrings()
-tree = ramify.fit(corpus.X, "hac", linkage="average", metric="cosine")
+tree = cladify.fit(corpus.X, "hac", linkage="average", metric="cosine")
 keywords = node_keywords(tree, count_terms(corpus.described))
 
 

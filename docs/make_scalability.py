@@ -14,7 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import ramify
+import cladify
 from benchmarks.data import clustered
 
 SIZES = [10_000, 30_000, 100_000, 300_000, 1_000_000]
@@ -33,7 +33,7 @@ def measure(largest: int) -> dict[str, list[tuple[int, float]]]:
     X = clustered(min(largest, SIZES[-1]), 100)
     times: dict[str, list[tuple[int, float]]] = {}
     for method in METHODS:
-        ramify.fit(X[:1000], method)  # imports and threads are no part of it
+        cladify.fit(X[:1000], method)  # imports and threads are no part of it
     for n in (n for n in SIZES if n <= largest):
         for method, most in METHODS.items():
             if n <= most:
@@ -47,7 +47,7 @@ def seconds(X: np.ndarray, method: str) -> float:
     runs: list[float] = []
     while len(runs) < 5 and sum(runs) < 1.0:
         start = time.perf_counter()
-        ramify.fit(X, method, random_state=0)
+        cladify.fit(X, method, random_state=0)
         runs.append(time.perf_counter() - start)
     return float(np.median(runs))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from ramify.explore import Explorer, open_document
+from cladify.explore import Explorer, open_document
 
 HERE = Path(__file__).resolve().parent
 PICTURES = HERE / "pictures"
@@ -19,7 +19,7 @@ def opened(browser: Browser, url: str, width: int = 1280, height: int = 760, **o
     page = browser.new_page(viewport={"width": width, "height": height}, **options)
     page.goto(url)
     deadline = time.monotonic() + 60
-    while not page.evaluate("globalThis.ramify && ramify.ready && document.querySelector('#card h2')"):
+    while not page.evaluate("globalThis.cladify && cladify.ready && document.querySelector('#card h2')"):
         assert time.monotonic() < deadline
         page.wait_for_timeout(50)
     page.wait_for_timeout(1200)

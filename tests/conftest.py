@@ -9,8 +9,8 @@ import pytest
 from hypothesis import settings
 
 # A busy machine is no failure; pytest's own timeout stops what hangs.
-settings.register_profile("ramify", deadline=None)
-settings.load_profile("ramify")
+settings.register_profile("cladify", deadline=None)
+settings.load_profile("cladify")
 
 # A job in the background starts with Ctrl-C ignored, and so would the processes that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -21,14 +21,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def dataset():
     """``dataset(name)``: the arrays of a real data set, or a skip where the data sets are not installed.
 
-    They are looked for in ``$RAMIFY_DATA``, then in ``../shared/datasets`` beside the repository.
+    They are looked for in ``$CLADIFY_DATA``, then in ``../shared/datasets`` beside the repository.
     """
-    folder = Path(os.environ.get("RAMIFY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
+    folder = Path(os.environ.get("CLADIFY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "datasets")
 
     def load(name: str) -> dict[str, np.ndarray]:
         path = folder / f"{name}.npz"
         if not path.exists():
-            pytest.skip(f"data set {name!r} not found in {folder}; set RAMIFY_DATA to the folder that has {path.name}")
+            pytest.skip(f"data set {name!r} not found in {folder}; set CLADIFY_DATA to the folder that has {path.name}")
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ramify import Tree
+from cladify import Tree
 
 
 def clades(tree: Tree) -> dict[frozenset[int], float]:

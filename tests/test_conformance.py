@@ -13,10 +13,10 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
-import ramify
-from ramify.methods import METHODS
+import cladify
+from cladify.methods import METHODS
 
-pytestmark = pytest.mark.filterwarnings("ignore::ramify.RamifyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::cladify.CladifyWarning")
 
 N = 60
 INFO = ["method", "params", "metric", "seed", "version", "n", "d", "input", "seconds", "approximations"]
@@ -45,7 +45,7 @@ def forms(X):
         "similarities": (S, "precomputed-similarity"),
         "sparse distances": (near, "precomputed"),
         "sparse similarities": (links, "precomputed-similarity"),
-        "graph": (ramify.NeighborGraph.from_scipy(links, kind="similarity"), None),
+        "graph": (cladify.NeighborGraph.from_scipy(links, kind="similarity"), None),
     }
 
 
@@ -89,7 +89,7 @@ def fit(name, form, X=None, **params):
 def pair_heights(tree, leaves):
     """Where each two of the leaves meet: the tree, up to the numbers of its nodes and the order of equal merges."""
     i, j = np.triu_indices(len(leaves), 1)
-    if isinstance(tree, ramify.ClusterDag):
+    if isinstance(tree, cladify.ClusterDag):
         together = tree.memberships()[:, :].astype(bool).toarray()[leaves]
         size = together.sum(axis=0)  # the smallest cluster that has both
         common = together[i] & together[j]
@@ -138,8 +138,8 @@ def test_the_order_of_rows_does_not_matter(name, form):
         same_heights(second, np.arange(N), first, order, rtol=1e-5)
     else:
         quality = [
-            ramify.score(first, X, objective="ckmm").value,
-            ramify.score(second, X[order], objective="ckmm").value,
+            cladify.score(first, X, objective="ckmm").value,
+            cladify.score(second, X[order], objective="ckmm").value,
         ]
         assert min(quality) > 0.8 * max(quality)
 
@@ -171,7 +171,7 @@ def test_whole_weights_are_repeated_rows(name):
 def test_weights_that_do_not_count_are_refused_or_ignored(name):
     try:
         found = result(model(name).fit(rows(), sample_weight=np.arange(1.0, N + 1)))
-    except ramify.errors.InvalidInput as error:
+    except cladify.errors.InvalidInput as error:
         assert "sample_weight" in str(error) and "\n" not in str(error)
     else:
         assert found == fit(name, "rows")
@@ -235,7 +235,7 @@ def test_predict_agrees_with_fit(name, form):
 def test_info_is_complete_and_uniform(name, form):
     info = fit(name, form, random_state=3).info
     assert list(info)[: len(INFO)] == INFO
-    assert info["n"] == N and info["version"] == ramify.__version__ and info["seconds"] >= 0
+    assert info["n"] == N and info["version"] == cladify.__version__ and info["seconds"] >= 0
     if name == "random":  # which counts the rows, whatever they are
         return
     assert info["input"] == {"distances": "matrix", "similarities": "matrix", "graph": "graph"}.get(
@@ -244,7 +244,7 @@ def test_info_is_complete_and_uniform(name, form):
     assert info["d"] == (4 if info["input"] == "rows" else N)
     assert set(info["params"]) == set(METHODS[name].load()().get_params())
     assert info["seed"] == (3 if METHODS[name].draws else None)
-    assert ramify.fit(rows(), name).info["method"] == name
+    assert cladify.fit(rows(), name).info["method"] == name
 
 
 @on_every_form

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import random_tree
 
-import ramify
-from ramify import ClusterDag, Llama, Tree
-from ramify.errors import FileError, InvalidInput, InvalidType
-from ramify.hierarchy import Hierarchy
+import cladify
+from cladify import ClusterDag, Llama, Tree
+from cladify.errors import FileError, InvalidInput, InvalidType
+from cladify.hierarchy import Hierarchy
 
 # Three points, the middle one in two clusters.
 MIDDLE = ([0, 1, 3, 4, 5, 6, 6], [3, 3, 4, 4, 5, 5])
@@ -122,7 +122,11 @@ def test_a_tree_is_a_special_case():
         for question in ("children", "parents", "members"):
             assert getattr(tree, question)(v).tolist() == getattr(dag, question)(v).tolist()
     y = np.arange(20) % 3
-    for metric in (ramify.metrics.jaccard_per_label, ramify.metrics.jaccard_per_point, ramify.metrics.jaccard_per_node):
+    for metric in (
+        cladify.metrics.jaccard_per_label,
+        cladify.metrics.jaccard_per_point,
+        cladify.metrics.jaccard_per_node,
+    ):
         assert metric(dag, y) == pytest.approx(metric(tree, y))
 
 
@@ -177,14 +181,14 @@ def test_files_and_pickles_bring_it_back(tmp_path):
     first = path.read_bytes()
     again.save(path)
     assert path.read_bytes() == first
-    from ramify.io import read_hierarchy
+    from cladify.io import read_hierarchy
 
     assert read_hierarchy(path) == dag
     dag.to_tree().save(tmp_path / "a.tree")
     assert isinstance(read_hierarchy(tmp_path / "a.tree"), Tree)
-    with pytest.raises(FileError, match="it has no ramify-tree"):
+    with pytest.raises(FileError, match="it has no cladify-tree"):
         Tree.load(path)
-    with pytest.raises(FileError, match="it has no ramify-dag"):
+    with pytest.raises(FileError, match="it has no cladify-dag"):
         ClusterDag.load(tmp_path / "a.tree")
 
 
@@ -236,7 +240,7 @@ def test_plots_draw_the_best_parents():
     pytest.importorskip("matplotlib").use("Agg")
     from matplotlib import pyplot
 
-    from ramify import plot
+    from cladify import plot
 
     dag = Llama(n_neighbors=5).fit(np.random.default_rng(0).random((40, 2))).dag_
     for draw in (plot.dendrogram, plot.disk, plot.icicle, plot.sizes):
@@ -250,9 +254,9 @@ def test_plots_draw_the_best_parents():
 def test_metrics_of_trees_say_what_graphs_have_instead():
     dag, y = ClusterDag(*MIDDLE), [0, 0, 1]
     for metric, message in [
-        (ramify.metrics.dendrogram_purity, "use jaccard_per_point, or dag.to_tree"),
-        (ramify.metrics.label_mw, "use jaccard_per_label"),
-        (ramify.metrics.best_f1, "use jaccard_per_label"),
+        (cladify.metrics.dendrogram_purity, "use jaccard_per_point, or dag.to_tree"),
+        (cladify.metrics.label_mw, "use jaccard_per_label"),
+        (cladify.metrics.best_f1, "use jaccard_per_label"),
     ]:
         with pytest.raises(InvalidType, match=message):
             metric(dag, y)

@@ -10,8 +10,8 @@ from textwrap import indent
 import pytest
 import typer.main
 
-from ramify.cli import app
-from ramify.methods import METHODS
+from cladify.cli import app
+from cladify.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks" / "README.md"]
@@ -144,16 +144,16 @@ def commands() -> dict[str, set[str]]:
 
 
 def test_every_command_and_option_is_documented() -> None:
-    sections = re.split(r"^## `ramify ", (ROOT / "docs" / "cli.md").read_text(), flags=re.MULTILINE)
+    sections = re.split(r"^## `cladify ", (ROOT / "docs" / "cli.md").read_text(), flags=re.MULTILINE)
     documented = {section.split()[0].rstrip("`"): section for section in sections[1:]}
     known = commands()
     assert set(documented) == set(known)
     for name, options in known.items():
         missing = {option for option in options if option not in documented[name] and option != "--help"}
-        assert not missing, f"docs/cli.md does not mention {missing} of ramify {name}"
+        assert not missing, f"docs/cli.md does not mention {missing} of cladify {name}"
         mentioned = set(re.findall(r"(--[a-z][a-z-]+)", documented[name]))
         assert mentioned <= options | {"--items"}, (
-            f"docs/cli.md has options that ramify {name} does not: {mentioned - options}"
+            f"docs/cli.md has options that cladify {name} does not: {mentioned - options}"
         )
 
 
@@ -165,7 +165,7 @@ def test_commands_in_the_readme_exist() -> None:
         for page in pages
         for block in blocks(page, "")
         for line in block.splitlines()
-        if line.startswith("ramify ") and "COMMAND" not in line
+        if line.startswith("cladify ") and "COMMAND" not in line
     ]
     assert lines
     for line in lines:

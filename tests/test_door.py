@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-import ramify
-from ramify.errors import InvalidInput, RamifyError
-from ramify.methods import METHODS
+import cladify
+from cladify.errors import CladifyError, InvalidInput
+from cladify.methods import METHODS
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 
@@ -41,14 +41,14 @@ def one_line(call):
     began = time.perf_counter()
     try:
         return call()
-    except RamifyError as error:
+    except CladifyError as error:
         assert "\n" not in str(error) and len(str(error)) < 400
         return None
     finally:
         assert time.perf_counter() - began < 10
 
 
-@pytest.mark.filterwarnings("ignore::ramify.RamifyWarning")
+@pytest.mark.filterwarnings("ignore::cladify.CladifyWarning")
 @pytest.mark.parametrize("name", METHODS)
 def test_numbers_near_the_limits(name):
     method = METHODS[name]
@@ -58,31 +58,31 @@ def test_numbers_near_the_limits(name):
             params = {} if metric is None else {"metric": metric}
             for linkage in ("complete", "single") if name == "hac" else (None,):
                 more = {} if linkage is None else {"linkage": linkage}
-                tree = one_line(lambda p=params, m=more, d=data: ramify.fit(d, name, random_state=0, **p, **m))
+                tree = one_line(lambda p=params, m=more, d=data: cladify.fit(d, name, random_state=0, **p, **m))
                 assert tree is None or (tree.n_leaves == 40 and np.isfinite(tree.height).all())
 
 
 @pytest.mark.parametrize("form", HARD)
 def test_refinement_and_scores_near_the_limits(form):
-    start, data = ramify.fit(X, "random", random_state=0), HARD[form]
+    start, data = cladify.fit(X, "random", random_state=0), HARD[form]
     for objective in ("ckmm", "mw"):
-        one_line(lambda o=objective: ramify.refine(start, data, objective=o, budget_seconds=0.1))
-        one_line(lambda o=objective: ramify.score(start, data, objective=o))
-        one_line(lambda o=objective: ramify.fit(data, objective=o, budget_seconds=0.1))
+        one_line(lambda o=objective: cladify.refine(start, data, objective=o, budget_seconds=0.1))
+        one_line(lambda o=objective: cladify.score(start, data, objective=o))
+        one_line(lambda o=objective: cladify.fit(data, objective=o, budget_seconds=0.1))
 
 
 def test_squares_that_no_float_holds_are_refused():
     with pytest.raises(InvalidInput, match=r"values up to .*e\+200, whose squares are too large for float64; divide"):
-        ramify.fit(HARD["one 1e200"], "hac")
+        cladify.fit(HARD["one 1e200"], "hac")
     with pytest.raises(InvalidInput, match="whose squares are too small for float64; multiply"):
-        ramify.fit(HARD["1e-310"], "robust")
+        cladify.fit(HARD["1e-310"], "robust")
 
 
 def test_cosine_does_not_care_for_lengths():
     scale = 10.0 ** np.linspace(-300, 300, 40)[:, None]
-    plain, scaled = (ramify.fit(rows, "hac", metric="cosine") for rows in (X, X * scale))
+    plain, scaled = (cladify.fit(rows, "hac", metric="cosine") for rows in (X, X * scale))
     assert (plain.cut(6) == scaled.cut(6)).all()
-    sparse = ramify.fit(sp.csr_matrix(X * scale), "hac", metric="cosine")
+    sparse = cladify.fit(sp.csr_matrix(X * scale), "hac", metric="cosine")
     assert (plain.cut(6) == sparse.cut(6)).all()
 
 
@@ -115,18 +115,18 @@ NOT_NUMBERS = {
 @pytest.mark.parametrize("name", METHODS)
 def test_what_is_no_matrix_of_numbers(name, form):
     data, message = NOT_NUMBERS[form]
-    with pytest.raises(RamifyError, match=message) as raised:
-        ramify.fit(data, name)
+    with pytest.raises(CladifyError, match=message) as raised:
+        cladify.fit(data, name)
     assert "\n" not in str(raised.value)
 
 
 def test_indices_outside_in_every_door():
-    tree = ramify.fit(X, "hac")
-    for call in (ramify.neighbors, lambda A: ramify.score(tree, A), lambda A: ramify.refine(tree, A)):
+    tree = cladify.fit(X, "hac")
+    for call in (cladify.neighbors, lambda A: cladify.score(tree, A), lambda A: cladify.refine(tree, A)):
         with pytest.raises(InvalidInput, match="indices outside its shape"):
             call(broken("csr"))
     with pytest.raises(InvalidInput, match="indices outside its shape"):
-        ramify.NeighborGraph.from_scipy(broken_square())
+        cladify.NeighborGraph.from_scipy(broken_square())
 
 
 def broken_square():
@@ -160,24 +160,24 @@ def test_found_at_random(case):
     """By ``benchmarks/fuzz.py``; NumPy's warnings are errors here."""
     name, data, params, message = FOUND_AT_RANDOM[case]
     if message is None:
-        assert ramify.fit(data, name, **params).n_leaves == 40
+        assert cladify.fit(data, name, **params).n_leaves == 40
     else:
         with pytest.raises(InvalidInput, match=message):
-            ramify.fit(data, name, **params)
+            cladify.fit(data, name, **params)
 
 
 @pytest.mark.parametrize("name", ["bisect", "sat"])
 def test_laplacian_of_wide_sparse_rows_ends(name):
     rows = sp.random_array((300, 20_000), density=0.002, format="csr", random_state=0)
     began = time.process_time()
-    assert ramify.fit(rows, name, metric="laplacian", random_state=0).n_leaves == 300
+    assert cladify.fit(rows, name, metric="laplacian", random_state=0).n_leaves == 300
     assert time.process_time() - began < 30
 
 
 def test_random_binning_of_sparse_rows_is_that_of_dense_ones():
     rows = np.where(np.random.default_rng(0).random((50, 30)) < 0.2, 1.0, 0.0)
     features = [
-        ramify.similarity.laplacian(0.5).features(form, random_state=0).block(np.arange(50), np.arange(50))
+        cladify.similarity.laplacian(0.5).features(form, random_state=0).block(np.arange(50), np.arange(50))
         for form in (rows, sp.csr_array(rows))
     ]
     np.testing.assert_array_equal(*features)
@@ -195,19 +195,19 @@ def test_numbers_across_words_are_copied():
     shifted = sp.csr_array((1, 1))
     shifted.data, shifted.indices, shifted.indptr = (unaligned(a) for a in (rows.data, rows.indices, rows.indptr))
     shifted._shape = rows.shape
-    assert ramify.fit(unaligned(X), "hac") == ramify.fit(X, "hac")
-    assert ramify.fit(shifted, "hac") == ramify.fit(rows, "hac")
+    assert cladify.fit(unaligned(X), "hac") == cladify.fit(X, "hac")
+    assert cladify.fit(shifted, "hac") == cladify.fit(rows, "hac")
     D = np.abs(X[:, :1] - X[:, 0])
     for linkage in ("complete", "single"):
-        given = ramify.fit(unaligned(D), "hac", metric="precomputed", linkage=linkage)
-        assert given == ramify.fit(D, "hac", metric="precomputed", linkage=linkage)
-    graph = ramify.neighbors(X, 5)
+        given = cladify.fit(unaligned(D), "hac", metric="precomputed", linkage=linkage)
+        assert given == cladify.fit(D, "hac", metric="precomputed", linkage=linkage)
+    graph = cladify.neighbors(X, 5)
     parts = [unaligned(a) for a in (graph.indptr, graph.indices, graph.weight)]
-    again = ramify.NeighborGraph(*parts, metric="sqeuclidean")
+    again = cladify.NeighborGraph(*parts, metric="sqeuclidean")
     assert all(a.flags.aligned for a in (again.indptr, again.indices, again.weight))
-    tree = ramify.fit(X, "hac")
-    assert ramify.Tree(unaligned(tree.parent), unaligned(tree.height)) == tree
-    assert ramify.Tree.from_linkage(unaligned(tree.to_linkage())) == tree
+    tree = cladify.fit(X, "hac")
+    assert cladify.Tree(unaligned(tree.parent), unaligned(tree.height)) == tree
+    assert cladify.Tree.from_linkage(unaligned(tree.to_linkage())) == tree
 
 
 @pytest.mark.parametrize("name", ["birch", "ghhc"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ramify.agglomerate import HAC
-from ramify.errors import InvalidInput
-from ramify.link import BlockLinkage, LearnedLinkage, best_height, pair_features
-from ramify.metrics import best_f1, dendrogram_purity, pairwise_f1
-from ramify.online import Grinch
+from cladify.agglomerate import HAC
+from cladify.errors import InvalidInput
+from cladify.link import BlockLinkage, LearnedLinkage, best_height, pair_features
+from cladify.metrics import best_f1, dendrogram_purity, pairwise_f1
+from cladify.online import Grinch
 
 
 def entities(n, k, seed, noise=0.25):

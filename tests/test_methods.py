@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.methods import INPUTS, METHODS, Size, find_method, machine
+import cladify
+from cladify.errors import InvalidInput
+from cladify.methods import INPUTS, METHODS, Size, find_method, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 X = np.random.default_rng(0).normal(size=(30, 3))
@@ -21,7 +21,7 @@ X = np.random.default_rng(0).normal(size=(30, 3))
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_an_entry_is_whole(method):
     cls = method.load()
-    assert getattr(ramify, method.estimator) is cls
+    assert getattr(cladify, method.estimator) is cls
     assert set(method.inputs) <= set(INPUTS) and method.advice.endswith(".") and len(method.advice) <= 80
     parameters = inspect.signature(cls).parameters
     assert ("random_state" in parameters) == method.draws
@@ -31,9 +31,9 @@ def test_an_entry_is_whole(method):
 
 
 def test_info_tells_approximations():
-    graph = ramify.neighbors(X, 5).connect(X)
-    assert ramify.HAC(epsilon=0.1).fit(graph).tree_.info["approximations"] == ["epsilon 0.1"]
-    laplacian = ramify.fit(X, "bisect", metric="laplacian", random_state=0)
+    graph = cladify.neighbors(X, 5).connect(X)
+    assert cladify.HAC(epsilon=0.1).fit(graph).tree_.info["approximations"] == ["epsilon 0.1"]
+    laplacian = cladify.fit(X, "bisect", metric="laplacian", random_state=0)
     assert laplacian.info["approximations"] == ["random features"]
 
 
@@ -51,7 +51,7 @@ def test_info_tells_approximations():
 )
 def test_hints(name, hint):
     with pytest.raises(InvalidInput, match=re.escape(hint)):
-        ramify.fit(X, name)
+        cladify.fit(X, name)
     with pytest.raises(InvalidInput, match=re.escape(hint)):
         find_method(name)
 
@@ -71,12 +71,12 @@ def test_the_table_of_the_documentation_is_up_to_date():
 
 
 def test_no_package_imports_the_private_names_of_another():
-    """``ramify._x`` is for all of ramify, ``ramify.package._x`` for that package alone."""
+    """``cladify._x`` is for all of cladify, ``cladify.package._x`` for that package alone."""
     wrong = []
-    for path in (ROOT / "src" / "ramify").rglob("*.py"):
-        own = path.relative_to(ROOT / "src" / "ramify").parts[0]
+    for path in (ROOT / "src" / "cladify").rglob("*.py"):
+        own = path.relative_to(ROOT / "src" / "cladify").parts[0]
         for line in path.read_text().splitlines():
-            found = re.match(r"\s*(?:from|import) ramify\.(\w+)((?:\.\w+)*)(?: import (.+))?", line)
+            found = re.match(r"\s*(?:from|import) cladify\.(\w+)((?:\.\w+)*)(?: import (.+))?", line)
             if found and found[1] != own:
                 names = [*found[2].split("."), *re.split(r"[,\s()]+", found[3] or "")]
                 private = [name for name in names if name.startswith("_") and not name.startswith("__")]
@@ -86,11 +86,11 @@ def test_no_package_imports_the_private_names_of_another():
 
 
 def test_nobody_asks_again_what_X_is():
-    sources = {path: path.read_text() for path in (ROOT / "src" / "ramify").rglob("*.py")}
+    sources = {path: path.read_text() for path in (ROOT / "src" / "cladify").rglob("*.py")}
     assert [path for path, text in sources.items() if re.search(r"hasattr\(X|(?<!def )\bis_graph\(", text)] == []
 
 
 def test_import_stays_quick():
-    code = "import time; t = time.process_time(); import ramify; print(time.process_time() - t)"
+    code = "import time; t = time.process_time(); import cladify; print(time.process_time() - t)"
     took = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(3))
     assert took < 0.1

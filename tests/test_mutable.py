@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from ramify.errors import InvalidInput
-from ramify.mutable import MutableTree
+from cladify.errors import InvalidInput
+from cladify.mutable import MutableTree
 
 WIDTH = 3
 

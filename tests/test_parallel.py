@@ -10,8 +10,8 @@ import time
 import pytest
 from threadpoolctl import threadpool_info
 
-from ramify.errors import InvalidInput
-from ramify.parallel import map_blocks, resolve_jobs, row_blocks
+from cladify.errors import InvalidInput
+from cladify.parallel import map_blocks, resolve_jobs, row_blocks
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
@@ -42,7 +42,7 @@ def test_one_blas_thread_inside_and_the_old_number_after():
 def test_a_library_that_is_loaded_later_has_one_thread_too():
     code = """
 from threadpoolctl import threadpool_info, threadpool_limits
-from ramify.parallel import one_blas_thread
+from cladify.parallel import one_blas_thread
 with one_blas_thread():
     pass
 import numpy, scipy.linalg
@@ -87,7 +87,7 @@ def test_row_blocks_cover_everything_once():
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_ctrl_c_stops_within_a_second(n_jobs):
     code = (
-        "import time, sys; from ramify.parallel import map_blocks; print('go', flush=True);"
+        "import time, sys; from cladify.parallel import map_blocks; print('go', flush=True);"
         f"map_blocks(lambda i: time.sleep(0.05), range(100000), n_jobs={n_jobs})"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""What X is: every form of the table in `ramify.points`, and what is refused."""
+"""What X is: every form of the table in `cladify.points`, and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist, pdist
 from sklearn.neighbors import kneighbors_graph
 
-import ramify
-from ramify.errors import InvalidInput, InvalidType
-from ramify.methods import METHODS
-from ramify.points import as_points
+import cladify
+from cladify.errors import InvalidInput, InvalidType
+from cladify.methods import METHODS
+from cladify.points import as_points
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 TREES = [name for name, method in METHODS.items() if method.result == "tree"]
@@ -43,7 +43,7 @@ def test_square_sparse_rows_are_rows(name):
 def test_given_distances_are_the_same_dense_condensed_and_sparse(linkage):
     D = cdist(X, X)
     trees = [
-        ramify.HAC(linkage=linkage, metric="precomputed").fit(form).tree_
+        cladify.HAC(linkage=linkage, metric="precomputed").fit(form).tree_
         for form in (D, D.astype(np.float32), pdist(X), sp.csr_matrix(D), sp.coo_array(D))
     ]
     for tree in trees[1:]:
@@ -64,7 +64,7 @@ def test_sparse_distances_and_similarities_are_graphs_of_that_kind(name):
         assert by_similarity.points_.kind == "similarity"
     if name in ("reciprocal", "hac"):
         assert by_distance.tree_.info["missing_distance"] == pytest.approx(D.max(), rel=1e-5)
-        given = ramify.NeighborGraph.from_scipy(near)
+        given = cladify.NeighborGraph.from_scipy(near)
         assert by_similarity.tree_ == model(name).fit(given).tree_
 
 
@@ -93,35 +93,35 @@ FRAMES = {
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("form", FRAMES)
 def test_other_forms_of_rows(form):
-    assert ramify.fit(FRAMES[form](X), "hac") == ramify.fit(X, "hac")
+    assert cladify.fit(FRAMES[form](X), "hac") == cladify.fit(X, "hac")
 
 
 @pytest.mark.parametrize("form", ["csc", "coo", "lil", "dok", "bsr", "dia"])
 def test_every_sparse_format(form):
     rows = np.abs(X)
-    assert ramify.fit(sp.csr_array(rows).asformat(form), "hac") == ramify.fit(sp.csr_array(rows), "hac")
+    assert cladify.fit(sp.csr_array(rows).asformat(form), "hac") == cladify.fit(sp.csr_array(rows), "hac")
 
 
 @pytest.mark.parametrize(("name", "same"), [("l2", "euclidean"), ("l1", "manhattan"), ("cityblock", "manhattan")])
 def test_other_names_of_metrics(name, same):
-    assert ramify.fit(X, "scc", metric=name) == ramify.fit(X, "scc", metric=same)
+    assert cladify.fit(X, "scc", metric=name) == cladify.fit(X, "scc", metric=same)
 
 
 @pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "correlation", "hamming", "canberra", "braycurtis"])
 def test_scipys_metrics(metric):
     rows = np.round(np.abs(X), 1)
     expected = cdist(rows, rows, "cityblock" if metric == "manhattan" else metric)
-    np.testing.assert_allclose(ramify.similarity.get_similarity(metric)(rows), expected, atol=1e-12)
-    sparse = ramify.similarity.get_similarity(metric)(sp.csr_array(rows))
+    np.testing.assert_allclose(cladify.similarity.get_similarity(metric)(rows), expected, atol=1e-12)
+    sparse = cladify.similarity.get_similarity(metric)(sp.csr_array(rows))
     np.testing.assert_allclose(sparse, expected, atol=1e-12)
-    tree = ramify.HAC(metric=metric).fit(rows).tree_
-    given = ramify.HAC(metric="precomputed").fit((expected + expected.T) / 2).tree_
+    tree = cladify.HAC(metric=metric).fit(rows).tree_
+    given = cladify.HAC(metric="precomputed").fit((expected + expected.T) / 2).tree_
     np.testing.assert_allclose(np.sort(tree.height), np.sort(given.height), atol=1e-9)
 
 
 def test_constant_rows_have_no_correlation():
     with pytest.raises(InvalidInput, match="'correlation' is not defined for some of the rows"):
-        ramify.fit(np.where(np.arange(60)[:, None] == 5, 1.0, X), metric="correlation")
+        cladify.fit(np.where(np.arange(60)[:, None] == 5, 1.0, X), metric="correlation")
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
@@ -140,8 +140,8 @@ def test_rows_of_weight_zero_get_a_place_and_do_not_count(name):
             np.testing.assert_allclose(
                 tree.height[tree.lca(np.arange(49), 49)], alone.height[alone.lca(np.arange(49), 49)], rtol=1e-9
             )
-    value = ramify.objectives.ckmm(tree, X, sample_weight=weight)
-    assert value == pytest.approx(ramify.objectives.ckmm(tree.prune(np.arange(50)), X[:50]))
+    value = cladify.objectives.ckmm(tree, X, sample_weight=weight)
+    assert value == pytest.approx(cladify.objectives.ckmm(tree.prune(np.arange(50)), X[:50]))
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_rows_of_weight_zero_get_a_place_and_do_not_count(name):
 )
 def test_weights_that_cannot_be(weight, message):
     with pytest.raises(InvalidInput, match=message):
-        ramify.fit(X, "hac", sample_weight=weight)
+        cladify.fit(X, "hac", sample_weight=weight)
 
 
 # --- contradictions ---------------------------------------------------------------------------------------------------
@@ -184,21 +184,21 @@ def test_contradictions_name_the_other_reading(data, metric, message):
     with pytest.raises(InvalidInput, match=message):
         as_points(data, metric)
     with pytest.raises(InvalidInput, match=message):
-        ramify.fit(data, "hac", metric=metric)
+        cladify.fit(data, "hac", metric=metric)
 
 
 def test_objectives_of_similarities_take_no_distances():
-    tree, D = ramify.fit(X, "hac"), cdist(X, X)
+    tree, D = cladify.fit(X, "hac"), cdist(X, X)
     with pytest.raises(InvalidInput, match="takes similarities, but metric 'precomputed' gives distances"):
-        ramify.score(tree, D, "precomputed", "dasgupta")
-    assert ramify.score(tree, D, "precomputed", "ckmm").value > 0
-    assert ramify.score(tree, np.exp(-D), "precomputed-similarity", "dasgupta").value > 0
+        cladify.score(tree, D, "precomputed", "dasgupta")
+    assert cladify.score(tree, D, "precomputed", "ckmm").value > 0
+    assert cladify.score(tree, np.exp(-D), "precomputed-similarity", "dasgupta").value > 0
 
 
 @pytest.mark.parametrize("name", [name for name in METHODS if "graph" not in METHODS[name].inputs])
 def test_methods_of_vectors_say_so(name):
     with pytest.raises(InvalidType, match="a graph of neighbours, and this method takes vectors"):
-        model(name).fit(ramify.neighbors(X, 5))
+        model(name).fit(cladify.neighbors(X, 5))
 
 
 # --- predict ----------------------------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_methods_of_vectors_say_so(name):
 
 def test_predict_on_collinear_rows_under_cosine():
     rows = np.concatenate([X, 2 * X, 3 * X])
-    fitted = ramify.HAC(metric="cosine").fit(rows)
+    fitted = cladify.HAC(metric="cosine").fit(rows)
     order = np.random.default_rng(1).permutation(180)[:50]
     assert (fitted.predict(rows[order], n_clusters=180) == fitted.tree_.cut(180)[order]).all()
 
@@ -214,11 +214,11 @@ def test_predict_on_collinear_rows_under_cosine():
 def test_predict_of_new_points_by_given_values():
     new = X[:5] + 1e-3
     D, to_old = cdist(X, X), cdist(new, X)
-    fitted = ramify.HAC(metric="precomputed", n_clusters=10).fit(D)
+    fitted = cladify.HAC(metric="precomputed", n_clusters=10).fit(D)
     assert (fitted.predict(to_old) == fitted.labels_[:5]).all()
     near = sp.csr_array(np.where(to_old < 0.5, to_old, 0))
     assert (fitted.predict(near.toarray() + 9.0 * (near.toarray() == 0)) == fitted.labels_[:5]).all()
-    graph = ramify.HAC(metric="precomputed", n_clusters=10).fit(sp.csr_array(D))
+    graph = cladify.HAC(metric="precomputed", n_clusters=10).fit(sp.csr_array(D))
     assert (graph.predict(near) == graph.labels_[:5]).all()
     with pytest.raises(InvalidInput, match="row 0 of X has no stored value"):
         graph.predict(sp.csr_array((2, 60)))
@@ -242,7 +242,7 @@ def test_inputs_are_never_modified():
         trees.append(fitted.tree_)
     for part, old in zip((rows.data, rows.indices, rows.indptr), before, strict=True):
         assert np.array_equal(part, old)
-    assert trees[TREES.index("hac")].cut(4).tolist() == ramify.fit(rows.toarray(), "hac").cut(4).tolist()
+    assert trees[TREES.index("hac")].cut(4).tolist() == cladify.fit(rows.toarray(), "hac").cut(4).tolist()
     dense = X.copy()
     dense.setflags(write=False)
     for name in TREES:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ramify.errors import InvalidInput
-from ramify.progress import Progress, reporting
+from cladify.errors import InvalidInput
+from cladify.progress import Progress, reporting
 
 
 def test_callback_hears_every_step():

@@ -11,12 +11,12 @@ from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import cdist
 
-import ramify
-from ramify import similarity
-from ramify.errors import InvalidInput
-from ramify.features import squared_norms
-from ramify.progress import Progress
-from ramify.similarity import get_similarity
+import cladify
+from cladify import similarity
+from cladify.errors import InvalidInput
+from cladify.features import squared_norms
+from cladify.progress import Progress
+from cladify.similarity import get_similarity
 
 ALL = ["cosine", "dot", "sqeuclidean", "euclidean", "jaccard", "rbf", "laplacian"]
 EXACT = ["cosine", "dot", "sqeuclidean"]
@@ -220,7 +220,7 @@ def test_custom_functions():
 
 
 def test_spellings():
-    assert get_similarity("cosine") is similarity.cosine is ramify.similarity.cosine
+    assert get_similarity("cosine") is similarity.cosine is cladify.similarity.cosine
     assert get_similarity("rbf") == similarity.rbf() == get_similarity(similarity.rbf)
     assert get_similarity("rbf(0.5)") == get_similarity("rbf(gamma=0.5)") == similarity.rbf(gamma=0.5)
     for name in [*ALL, "rbf(0.25)", "precomputed"]:
@@ -263,7 +263,7 @@ def test_matrices_are_filled_by_blocks(metric, n_jobs, monkeypatch):
     X = X @ X.T if metric == "precomputed" else X
     order = np.random.default_rng(1).permutation(41)
     expected = X if metric == "precomputed" else get_similarity(metric).block(X, X)
-    monkeypatch.setattr("ramify.similarity._BLOCK", 130)
+    monkeypatch.setattr("cladify.similarity._BLOCK", 130)
     seen = []
     report = Progress(lambda *step: seen.append(step))
     matrix = get_similarity(metric).matrix(X, n_jobs=n_jobs, report=report)

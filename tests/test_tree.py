@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.cluster import hierarchy
 from trees import NaiveTree, blocks, random_tree, trees
 
-from ramify import RamifyWarning, Tree
-from ramify.errors import InvalidInput, InvalidTree
+from cladify import CladifyWarning, Tree
+from cladify.errors import InvalidInput, InvalidTree
 
 FOUR = [4, 4, 5, 5, 6, 6, -1]
 
@@ -172,7 +172,7 @@ def test_any_tree_cut_into_the_closest_number(tree, data):
     naive = NaiveTree(tree)
     closest = max(count for count in possible_counts(naive, tree.root, lambda v: True) if count <= k)
     if closest < k:
-        with pytest.warns(RamifyWarning, match=f"{closest} clusters, not {k}"):
+        with pytest.warns(CladifyWarning, match=f"{closest} clusters, not {k}"):
             labels = tree.cut(n_clusters=k)
     else:
         labels = tree.cut(n_clusters=k)
@@ -186,14 +186,14 @@ def test_the_closest_number_with_a_largest_size(tree, data):
     naive = NaiveTree(tree)
     counts = possible_counts(naive, tree.root, lambda v: len(naive.members[v]) <= s)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RamifyWarning)
+        warnings.simplefilter("ignore", CladifyWarning)
         labels = tree.cut(n_clusters=k, max_size=s)
     fitting = [count for count in counts if count <= k]
     assert len(np.unique(labels)) == (max(fitting) if fitting else min(counts))
 
 
 def test_no_cut_into_k_says_so():
-    with pytest.warns(RamifyWarning, match="1 clusters, not 3"):
+    with pytest.warns(CladifyWarning, match="1 clusters, not 3"):
         assert Tree([4, 4, 4, 4, -1]).cut(n_clusters=3).tolist() == [0, 0, 0, 0]
     # Of nodes with 3 and 4 children, only the lower one leads to 5.
     tree = Tree([7, 7, 7, 8, 8, 8, 8, 9, 9, -1], [0, 0, 0, 0, 0, 0, 0, 6, 5, 9])
@@ -249,7 +249,7 @@ def test_sizes_combine(tree, data):
     n = tree.n_leaves
     s, k = data.draw(st.integers(1, n)), data.draw(st.integers(1, n))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RamifyWarning)
+        warnings.simplefilter("ignore", CladifyWarning)
         both = tree.cut(n_clusters=k, min_size=s)
         assert np.bincount(both).min() >= s
         assert len(np.unique(both)) <= k
@@ -268,15 +268,15 @@ def test_outliers_do_not_stop_a_cut():
     tree = Tree.from_newick("((((0,1),2),((3,4),5)),(6,7));")
     assert tree.cut(min_size=3).tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
     assert tree.cut(n_clusters=2, min_size=3).tolist() == [0, 0, 0, 1, 1, 1, 0, 0]
-    with pytest.warns(RamifyWarning, match="2 clusters, not 3: no split is left with min_size=3"):
+    with pytest.warns(CladifyWarning, match="2 clusters, not 3: no split is left with min_size=3"):
         tree.cut(n_clusters=3, min_size=3)
 
 
 def test_sizes_that_cannot_hold_say_so():
     tree = Tree.from_newick("((0,1),(2,3));")
-    with pytest.warns(RamifyWarning, match="more than max_size=3"):
+    with pytest.warns(CladifyWarning, match="more than max_size=3"):
         assert tree.cut(min_size=3, max_size=3).tolist() == [0, 0, 0, 0]
-    with pytest.warns(RamifyWarning, match="4 clusters, not 2: max_size asks for more"):
+    with pytest.warns(CladifyWarning, match="4 clusters, not 2: max_size asks for more"):
         tree.cut(n_clusters=2, max_size=1)
 
 

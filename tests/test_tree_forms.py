@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.cluster import hierarchy
 from trees import NaiveTree, path_tree, random_tree, trees
 
-from ramify import Tree
-from ramify.errors import InvalidInput
+from cladify import Tree
+from cladify.errors import InvalidInput
 
 # --- merges -----------------------------------------------------------------------------------------------------------
 

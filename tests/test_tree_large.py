@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster import hierarchy
 from trees import balanced_tree, path_tree
 
-from ramify import Tree
+from cladify import Tree
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def test_ten_million_ancestors(tree):
         assert ((first <= tree.first[leaf]) & (tree.first[leaf] < last)).all()
 
 
-@pytest.mark.filterwarnings("ignore::ramify.RamifyWarning")
+@pytest.mark.filterwarnings("ignore::cladify.CladifyWarning")
 def test_cuts(tree):
     binary = tree.is_binary
     for k in (1, 2, 1000, N // 3, N):

@@ -11,9 +11,9 @@ from hypothesis import given
 from sklearn.metrics import adjusted_rand_score
 from trees import balanced_tree, path_tree, random_tree, trees
 
-import ramify
-from ramify._tree_levels import _prominence
-from ramify.errors import InvalidInput
+import cladify
+from cladify._tree_levels import _prominence
+from cladify.errors import InvalidInput
 
 
 def planted(
@@ -61,7 +61,7 @@ CASES = [
 def test_planted_levels_are_found(branching, ratio, size, seed, noise, linkage):
     X, truth = planted(branching, ratio, size, seed, noise=noise)
     n = len(truth[0])
-    levels = ramify.fit(X, "hac", linkage=linkage).levels()
+    levels = cladify.fit(X, "hac", linkage=linkage).levels()
     assert 3 <= len(levels) <= 6
     for y in truth:
         assert max(adjusted_rand_score(y, level.labels[:n]) for level in levels) > 0.9
@@ -71,18 +71,18 @@ def test_planted_levels_are_found(branching, ratio, size, seed, noise, linkage):
 def test_planted_levels_of_uneven_sizes_are_found_in_the_default_tree(branching, seed):
     """Its heights are sums over the leaves: large clusters must not pass for coarse ones."""
     X, truth = planted(branching, 4.0, 20, seed, uneven=1.0)
-    levels = ramify.fit(X, "graph").levels()
+    levels = cladify.fit(X, "graph").levels()
     for y in truth:
         assert max(adjusted_rand_score(y, level.labels) for level in levels) > 0.9
 
 
 def test_levels_stay_when_a_tenth_of_the_rows_leaves():
     X, _ = planted((4, 4, 4), 4.0, 20, 0)
-    whole = ramify.fit(X, "hac").levels()
+    whole = cladify.fit(X, "hac").levels()
     rng = np.random.default_rng(0)
     for _ in range(3):
         keep = np.sort(rng.permutation(len(X))[: int(0.9 * len(X))])
-        some = ramify.fit(X[keep], "hac").levels()
+        some = cladify.fit(X[keep], "hac").levels()
         for level in whole:
             assert max(adjusted_rand_score(level.labels[keep], other.labels) for other in some) > 0.9
 
@@ -90,8 +90,8 @@ def test_levels_stay_when_a_tenth_of_the_rows_leaves():
 def test_levels_from_data_where_heights_say_nothing():
     """A tree whose heights are sizes, as a search on a graph may leave it."""
     X, truth = planted((4, 4, 4), 4.0, 20, 0)
-    tree = ramify.fit(X, "hac")
-    shape = ramify.Tree(tree.parent, tree.size - 1.0)
+    tree = cladify.fit(X, "hac")
+    shape = cladify.Tree(tree.parent, tree.size - 1.0)
     levels = shape.levels(X)
     for y in truth:
         assert max(adjusted_rand_score(y, level.labels) for level in levels) > 0.9

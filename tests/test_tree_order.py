@@ -13,9 +13,9 @@ from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
 from scipy.spatial.distance import pdist, squareform
 from trees import balanced_tree, path_tree, random_tree, trees
 
-import ramify
-from ramify import Tree
-from ramify.errors import InvalidInput, InvalidTree
+import cladify
+from cladify import Tree
+from cladify.errors import InvalidInput, InvalidTree
 
 
 def length(order: np.ndarray, D: np.ndarray) -> float:
@@ -42,7 +42,7 @@ def shortest(tree: Tree, D: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(6))
 def test_small_orders_are_the_best(seed):
     X = np.random.default_rng(seed).normal(size=(9, 3))
-    tree = ramify.fit(X, "hac")
+    tree = cladify.fit(X, "hac")
     D = squareform(pdist(X))
     assert length(tree.order_leaves(X).leaf_order, D) == pytest.approx(shortest(tree, D), rel=1e-6)
 
@@ -88,7 +88,7 @@ def test_cosine_and_sparse_rows():
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))
-    tree = ramify.fit(X, "hac", metric="cosine")
+    tree = cladify.fit(X, "hac", metric="cosine")
     D = squareform(pdist(X / np.linalg.norm(X, axis=1, keepdims=True)))
     far = length(tree.leaf_order, D)
     assert length(tree.order_leaves(X * rng.uniform(0.1, 10, size=(200, 1))).leaf_order, D) < 0.95 * far

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import NaiveTree, balanced_tree, blocks, path_tree, random_tree, trees
 
-import ramify
-from ramify import Tree
-from ramify.errors import InvalidInput
+import cladify
+from cladify import Tree
+from cladify.errors import InvalidInput
 
 
 def naive_spread_cut(tree: Tree, k: int, min_size: int) -> set[frozenset[int]]:
@@ -72,7 +72,7 @@ def test_nodes_are_the_highest_inside_their_clusters(tree, data):
     if not options:
         options = {"height": data.draw(st.floats(0, 3))}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ramify.errors.RamifyWarning)
+        warnings.simplefilter("ignore", cladify.errors.CladifyWarning)
         labels, nodes = tree.cut(**options, return_nodes=True)
         assert np.array_equal(labels, tree.cut(**options))
     for cluster, v in enumerate(nodes.tolist()):
@@ -87,7 +87,7 @@ def test_spread_keeps_outliers_with_their_siblings():
     centres = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0], [8.0, 8.0]])
     y = np.repeat(np.arange(4), 100)
     X = np.concatenate([centres[y] + rng.normal(size=(400, 2)), rng.uniform(-60, 60, size=(8, 2))])
-    tree = ramify.fit(X, "hac")
+    tree = cladify.fit(X, "hac")
     assert np.bincount(tree.cut(n_clusters=4)).max() > 390
     labels = tree.cut(n_clusters=4, by="spread")[:400]
     assert ((labels[:, None] == labels) == (y[:, None] == y)).mean() > 0.99
@@ -134,7 +134,7 @@ def test_a_chain_becomes_one_node():
     """Eight clusters that join one after the other are eight children of the root."""
     centres = 100.0 * 1.05 ** np.arange(8)
     X = (np.cumsum(centres)[:, None] + np.linspace(0, 1, 12)).reshape(-1, 1)
-    condensed = ramify.fit(X, "hac").condense(min_size=4)
+    condensed = cladify.fit(X, "hac").condense(min_size=4)
     assert sorted(condensed.size[condensed.children(condensed.root)].tolist()) == [12] * 8
 
 
@@ -142,7 +142,7 @@ def test_condensed_tree_of_digits_has_ten_branches():
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    condensed = ramify.fit(X, "hac", linkage="ward").condense()
+    condensed = cladify.fit(X, "hac", linkage="ward").condense()
     top = condensed.children(condensed.root)
     assert 7 <= len(top) <= 15
     assert np.mean([np.bincount(y[condensed.members(v)]).max() / condensed.size[v] for v in top]) > 0.85

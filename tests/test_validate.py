@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ramify import validate
-from ramify.errors import InvalidInput, NotEnoughMemory
+from cladify import validate
+from cladify.errors import InvalidInput, NotEnoughMemory
 
 
 def test_float32_and_memory_maps_pass_without_a_copy(tmp_path):

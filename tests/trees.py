@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from ramify import Tree
+from cladify import Tree
 
 
 def random_tree(n: int, seed: int, *, max_children: int = 2, ties: bool = False, monotone: bool = True) -> Tree:

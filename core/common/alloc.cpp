@@ -7,7 +7,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 std::atomic<std::int64_t> countdown{0};  // allocations up to and including the one that fails; 0: none does
@@ -23,11 +23,11 @@ bool fails_now() {
 
 void bind_alloc(nb::module_& m) { m.def("fail_allocation", &fail_allocation, nb::arg("count")); }
 
-}  // namespace ramify
+}  // namespace cladify
 
 // All other forms of new and delete, apart from those for overaligned types, come down to these.
 void* operator new(std::size_t size) {
-    if (ramify::fails_now()) throw std::bad_alloc();
+    if (cladify::fails_now()) throw std::bad_alloc();
     for (;;) {
         if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
         const std::new_handler handler = std::get_new_handler();

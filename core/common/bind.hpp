@@ -11,7 +11,7 @@
 
 #include "common/interrupt.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace nb = nanobind;
 
 // Input arrays, read-only and C-contiguous; the caller converts beforehand, so a wrong dtype is an error, not a copy.
@@ -74,4 +74,4 @@ void bind_overlap(nb::module_& m);
 void bind_reading(nb::module_& m);
 void bind_refine(nb::module_& m);
 
-}  // namespace ramify
+}  // namespace cladify

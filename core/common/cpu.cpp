@@ -1,7 +1,7 @@
 // Which instruction set this build needs and this processor has.
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 bool supports_v3() {
@@ -16,4 +16,4 @@ bool supports_v3() {
 
 void bind_cpu(nb::module_& m) { m.def("supports_v3", &supports_v3); }
 
-}  // namespace ramify
+}  // namespace cladify

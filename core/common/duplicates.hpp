@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 // For every row the first one equal to it; 0 and -0 are equal, there are no NaN.
 template <typename T>
@@ -38,4 +38,4 @@ std::vector<std::int32_t> first_equal_rows(const T* data, std::size_t rows, std:
     return first;
 }
 
-}  // namespace ramify
+}  // namespace cladify

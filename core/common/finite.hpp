@@ -4,7 +4,7 @@
 #pragma once
 #include <limits>
 
-namespace ramify {
+namespace cladify {
 
 // The sum of a few of these is still finite.
 template <typename T>
@@ -22,4 +22,4 @@ T within(T x, T limit) {
     return x > limit ? limit : x < -limit ? -limit : x == x ? x : T{0};
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace ramify {
+namespace cladify {
 
 // The number of forks between the process that loaded the core and this one. Threads do not survive a fork: what holds
 // some compares this number with the one it saw when it started them.
@@ -16,4 +16,4 @@ inline std::uint64_t fork_count() {
     return count.load(std::memory_order_relaxed);
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 template <typename Value>
 class Gather {
@@ -62,4 +62,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

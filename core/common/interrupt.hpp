@@ -5,7 +5,7 @@
 #include <exception>
 #include <thread>
 
-namespace ramify {
+namespace cladify {
 
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
@@ -40,4 +40,4 @@ private:
     std::atomic<bool> stopped_{false};
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 // List c may be touched by one thread at a time; different lists by different threads at once.
 template <typename Value>
@@ -135,4 +135,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

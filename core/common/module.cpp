@@ -1,7 +1,7 @@
 #include "common/bind.hpp"
 
-NB_MODULE(RAMIFY_MODULE, m) {
-    using namespace ramify;
+NB_MODULE(CLADIFY_MODULE, m) {
+    using namespace cladify;
     // python_wants_stop has set the Python error (KeyboardInterrupt) already: hand that one on.
     nb::register_exception_translator([](const std::exception_ptr& p, void*) {
         try {

@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 template <typename T>
@@ -21,4 +21,4 @@ void bind_norms(nb::module_& m) {
           nb::arg("out"), nb::arg("threads"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

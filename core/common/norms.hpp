@@ -5,7 +5,7 @@
 
 #include "common/team.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // out[i] = |row i - centre|^2. Each row is summed by one thread, so the number of threads changes nothing.
 template <typename T>
@@ -25,4 +25,4 @@ void squared_norms(const T* rows, std::int64_t d, std::span<const double> centre
     });
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 // Sorts in rising order; `spare` is overwritten.
 inline void radix_sort(std::vector<std::uint32_t>& keys, std::vector<std::uint32_t>& spare) {
@@ -27,4 +27,4 @@ inline void radix_sort(std::vector<std::uint32_t>& keys, std::vector<std::uint32
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace ramify {
+namespace cladify {
 
 // The finaliser of SplitMix64: neighbouring inputs give unrelated outputs.
 inline std::uint64_t mix(std::uint64_t z) {
@@ -40,4 +40,4 @@ private:
     std::uint64_t state_;
 };
 
-}  // namespace ramify
+}  // namespace cladify

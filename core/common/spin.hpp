@@ -5,7 +5,7 @@
 #include <immintrin.h>
 #endif
 
-namespace ramify {
+namespace cladify {
 
 // Call number `tries` of a loop that waits: at first it only tells the processor so, then lets other threads run.
 inline void spin_wait(int tries) {
@@ -21,4 +21,4 @@ inline void spin_wait(int tries) {
 #endif
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -25,7 +25,7 @@
 #include "common/interrupt.hpp"
 #include "common/spin.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class Team {
 public:
@@ -219,4 +219,4 @@ void parallel_items(std::int64_t count, int threads, Interrupt& interrupt, Work&
     Team(threads).run(count, work, &interrupt);
 }
 
-}  // namespace ramify
+}  // namespace cladify

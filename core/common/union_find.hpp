@@ -8,7 +8,7 @@
 
 #include "common/team.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // `find` returns a Place: the root of an element and, where shifts are kept, the sum of the shifts on the way there.
 template <bool kShifts = false>
@@ -81,4 +81,4 @@ private:
     static Place then(Place a, Place b) { return pack(root(b), shift(a) + shift(b)); }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-namespace ramify {
+namespace cladify {
 
 constexpr int kLanes = 32;
 
@@ -42,4 +42,4 @@ inline double dot(const double* a, const double* b, std::int64_t k) {
     return total;
 }
 
-}  // namespace ramify
+}  // namespace cladify

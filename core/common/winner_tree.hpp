@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 class WinnerTree {
 public:
@@ -36,4 +36,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -9,7 +9,7 @@
 #include "divide/box.hpp"
 #include "divide/weights.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 struct AscentScratch {
     std::vector<double> y, breaks, open;
@@ -55,4 +55,4 @@ void box_ascent(const Weights& weights, const Range& part, double sign, std::spa
     }
 }
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

@@ -10,7 +10,7 @@
 #include "divide/kmeans.hpp"
 #include "divide/matrix.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using namespace divide;
@@ -147,4 +147,4 @@ void bind_divide(nb::module_& m) {
           nb::arg("seed"), nb::arg("threads"), nb::arg("tell"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

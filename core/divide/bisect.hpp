@@ -16,7 +16,7 @@
 #include "divide/scores.hpp"
 #include "divide/weights.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 struct BisectParameters {
     double sign;            // 1: distances, cut as much as possible; -1: similarities, as little
@@ -408,4 +408,4 @@ private:
     Interrupt& interrupt_;
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 // Replaces y by the nearest x with -1 <= x_i <= 1 and sum x = total (|total| <= n): x_i = clip(y_i - level, -1, 1).
 // The sum falls with the level, linearly between the 2n breakpoints y_i ± 1. Newton's steps nearly always end on the
@@ -72,4 +72,4 @@ inline void project_to_box(std::span<double> y, double total, std::vector<double
     clip();
 }
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

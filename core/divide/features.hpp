@@ -2,7 +2,7 @@
 #pragma once
 #include "divide/weights.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 // w_pq = shift + offset_p + offset_q + scale <z_p, z_q>
 class SplitFeatures {
@@ -177,4 +177,4 @@ private:
     double scale_, shift_;
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

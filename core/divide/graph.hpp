@@ -3,7 +3,7 @@
 #pragma once
 #include "divide/weights.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 class SplitGraph {
 public:
@@ -141,4 +141,4 @@ private:
     std::int64_t n_;
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

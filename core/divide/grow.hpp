@@ -17,7 +17,7 @@
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 // Positions [first, last) below node `above`; `value` is what the splitter thinks of them (see `Growth::max_splits`).
 struct Range {
@@ -270,4 +270,4 @@ private:
     std::vector<char> closed_;              // nodes whose children are all leaves, by decision
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

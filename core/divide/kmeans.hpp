@@ -11,7 +11,7 @@
 #include "divide/linkage.hpp"
 #include "divide/rows.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 struct KMeansParameters {
     bool spherical;  // centres of unit length, for rows of unit length
@@ -257,4 +257,4 @@ private:
     std::vector<double> square_;  // |z|² of each position
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

@@ -8,7 +8,7 @@
 
 #include "divide/grow.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 struct SmallMerge {
     std::int32_t left, right;  // nodes: points 0 .. m-1, then merges in order
@@ -80,4 +80,4 @@ inline void attach(std::span<const SmallMerge> merges, std::span<const double> h
     for (std::int64_t i = 0; i < m; ++i) leaf_above[position[i]] = above[i];
 }
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

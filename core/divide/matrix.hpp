@@ -2,7 +2,7 @@
 #pragma once
 #include "divide/weights.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 class SplitMatrix {
 public:
@@ -102,4 +102,4 @@ private:
     std::int64_t n_;
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

@@ -11,7 +11,7 @@
 #include "common/vectors.hpp"
 #include "divide/grow.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 constexpr std::int64_t kBlockRows = 2048;
 constexpr std::int64_t kShortRun = 256;  // rows whose sum may stay in float
@@ -67,4 +67,4 @@ inline SplitMix part_random(std::uint64_t seed, const Range& part) {
                                    static_cast<std::uint64_t>(part.last))));
 }
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

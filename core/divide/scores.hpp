@@ -11,7 +11,7 @@
 
 #include "common/radix_sort.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 class Grouping {
 public:
@@ -102,4 +102,4 @@ private:
     std::vector<std::int64_t> order_;
 };
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

@@ -23,7 +23,7 @@
 
 #include "divide/rows.hpp"
 
-namespace ramify::divide {
+namespace cladify::divide {
 
 // For every split t = 1 .. groups-1 (entry t): points and weight on the first side, weight on the second, and between.
 struct Splits {
@@ -89,4 +89,4 @@ inline void splits_of_groups(std::span<const double> between, Groups group, std:
     }
 }
 
-}  // namespace ramify::divide
+}  // namespace cladify::divide

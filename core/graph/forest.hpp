@@ -16,7 +16,7 @@
 #include "common/union_find.hpp"
 #include "rounds/rounds.hpp"
 
-namespace ramify {
+namespace cladify {
 
 template <typename Value>
 struct ForestEdge {
@@ -121,4 +121,4 @@ RoundMerges forest_merges(const std::vector<ForestEdge<Value>>& forest, std::siz
     return merges;
 }
 
-}  // namespace ramify
+}  // namespace cladify

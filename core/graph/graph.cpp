@@ -4,7 +4,7 @@
 #include "common/bind.hpp"
 #include "graph/symmetrize.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 template <typename T>
@@ -53,4 +53,4 @@ void bind_graph(nb::module_& m) {
     m.def("sort_rows", &sort<double>, nb::call_guard<nb::gil_scoped_release>(), nb::arg("indices"), nb::arg("value"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -10,7 +10,7 @@
 #include "common/interrupt.hpp"
 #include "common/union_find.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Component of every node, numbered by their smallest node; directions are ignored.
 inline std::vector<std::int32_t> components(const std::int64_t* indptr, const std::int32_t* indices, std::size_t n,
@@ -44,4 +44,4 @@ void sort_rows(std::int32_t* indices, Value* value, std::size_t n, std::size_t k
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -17,7 +17,7 @@
 #include "common/finite.hpp"
 #include "common/interrupt.hpp"
 
-namespace ramify {
+namespace cladify {
 
 struct TreeEdges {
     std::vector<std::int32_t> source, target;
@@ -75,4 +75,4 @@ inline TreeEdges prim_edges(std::span<const std::int32_t> a, std::span<const std
     return tree;
 }
 
-}  // namespace ramify
+}  // namespace cladify

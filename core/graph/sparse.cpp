@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 void block(In1<float> a_data, In1<std::int32_t> a_columns, In1<std::int64_t> a_indptr, In1<float> b_data,
@@ -18,4 +18,4 @@ void bind_sparse(nb::module_& m) {
           nb::arg("a_indptr"), nb::arg("b_data"), nb::arg("b_rows"), nb::arg("b_indptr"), nb::arg("out"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

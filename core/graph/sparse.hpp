@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ramify {
+namespace cladify {
 
 // out[i, j] = <row i of A, row j of B> with A given by rows (CSR) and B by columns (CSC of B, that is CSR of its
 // transpose). The work is one step for every pair of entries that share a column, which for sparse rows is far less
@@ -23,4 +23,4 @@ inline void sparse_block(const float* a_data, const std::int32_t* a_columns, con
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

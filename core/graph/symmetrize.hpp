@@ -13,7 +13,7 @@
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Memory that its writers touch first, so that threads share the cost of its pages.
 template <typename T>
@@ -181,4 +181,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -16,7 +16,7 @@
 #include "common/winner_tree.hpp"
 #include "hac/clusters.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class HacCentroid final : public HacClusters {
 public:
@@ -128,4 +128,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

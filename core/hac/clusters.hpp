@@ -26,7 +26,7 @@
 #include "common/union_find.hpp"
 #include "hac/linkage.hpp"
 
-namespace ramify {
+namespace cladify {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -375,4 +375,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 // Prim's algorithm, fed with one row of distances at a time: memory is linear, and every distance is looked at once.
 class GrowingTree {
@@ -57,4 +57,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

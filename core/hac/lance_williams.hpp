@@ -5,7 +5,7 @@
 
 #include "hac/linkage.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Calls use(combine, grows) with combine(D(A, k), D(B, k), weight of k) = D(A u B, k), where A and B weigh `a` and `b`
 // and are `apart`. Ward, centroid and median linkage work on squared distances. `grows` is a std::bool_constant: false
@@ -37,4 +37,4 @@ void with_lance_williams(Linkage linkage, double a, double b, double apart, cons
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -4,7 +4,7 @@
 #include "common/bind.hpp"
 #include "hac/growing_tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 
@@ -68,4 +68,4 @@ void bind_hac_matrix(nb::module_& m) {
         });
 }
 
-}  // namespace ramify
+}  // namespace cladify

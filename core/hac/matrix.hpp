@@ -20,7 +20,7 @@
 #include "hac/lance_williams.hpp"
 #include "hac/mst.hpp"
 
-namespace ramify {
+namespace cladify {
 
 template <typename T>
 class HacMatrix {
@@ -347,4 +347,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

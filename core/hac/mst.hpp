@@ -11,7 +11,7 @@
 #include "common/finite.hpp"
 #include "common/union_find.hpp"
 
-namespace ramify {
+namespace cladify {
 
 struct MergeList {
     std::vector<std::int32_t> left, right;
@@ -48,4 +48,4 @@ inline MergeList merge_edges(const std::int32_t* a, const std::int32_t* b, const
     return merge_in_order(a, b, length, order, first);
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #include "common/winner_tree.hpp"
 #include "hac/clusters.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class HacQueue : public HacClusters {
 public:
@@ -73,4 +73,4 @@ private:
     };
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -6,7 +6,7 @@
 #include "hac/mst.hpp"
 #include "tree/condense.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 template <typename T>
@@ -126,4 +126,4 @@ void bind_reach(nb::module_& m) {
         .def("edges", &edges);
 }
 
-}  // namespace ramify
+}  // namespace cladify

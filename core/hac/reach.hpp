@@ -18,7 +18,7 @@
 #include "common/union_find.hpp"
 #include "graph/forest.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class ReachForest {
 public:
@@ -268,4 +268,4 @@ void reach_scan(const ReachBlock<T>& block, std::size_t m, double* value, std::i
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

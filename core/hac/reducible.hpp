@@ -15,7 +15,7 @@
 
 #include "hac/queue.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class HacReducible final : public HacQueue {
 public:
@@ -94,4 +94,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -17,7 +17,7 @@
 #include "hac/clusters.hpp"
 #include "neighbors/topk.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // products[i, j] = <m32 of slot row_slot[i], m32 of slot first_column + j>
 struct ProductBlock {
@@ -278,4 +278,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

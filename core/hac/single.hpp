@@ -14,7 +14,7 @@
 
 #include "hac/queue.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class HacSingle final : public HacQueue {
 public:
@@ -116,4 +116,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

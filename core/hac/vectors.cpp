@@ -7,7 +7,7 @@
 #include "hac/search.hpp"
 #include "hac/single.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 
@@ -126,4 +126,4 @@ void bind_hac(nb::module_& m) {
     m.def("first_equal_rows", &first_equal<float>, nb::arg("data"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -11,7 +11,7 @@
 #include "hyperbolic/triplets.hpp"
 #include "hyperbolic/ultrametric.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using namespace hyperbolic;
@@ -157,4 +157,4 @@ void bind_hyperbolic(nb::module_& m) {
           nb::arg("left"), nb::arg("right"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

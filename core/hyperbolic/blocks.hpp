@@ -19,7 +19,7 @@
 #include "common/vectors.hpp"
 #include "hyperbolic/lca.hpp"
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 // Where the similarities of the points of a block come from: w_ij = shift + offset_i + offset_j + scale ⟨z_i, z_j⟩.
 struct FeatureSource {
@@ -243,4 +243,4 @@ double blocks_loss(const Source& source, std::span<const std::int64_t> start, co
     return blocks > 0 ? total / static_cast<double>(blocks) : 0.0;
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

@@ -9,7 +9,7 @@
 #include "common/interrupt.hpp"
 #include "hyperbolic/lca.hpp"
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 struct AngleTree {
     std::vector<std::int64_t> parent;  // the inner node n + g is the gap after the g-th leaf of the order
@@ -95,4 +95,4 @@ inline DeepestEdges deepest_tree(const double* z, std::int64_t n, Interrupt& int
     return edges;
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

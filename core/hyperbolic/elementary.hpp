@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 template <typename T>
 struct Format;
@@ -61,4 +61,4 @@ inline T exp_of(T x) {
     return series * std::bit_cast<T>(scale);
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

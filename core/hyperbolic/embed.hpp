@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 // The gap between the arcs of a node's children: `factor` times the widest of them, or 1 between leaves; infinite where
 // it leaves the range of numbers. The arc of a node holds those of its children and the gaps between them.
@@ -27,4 +27,4 @@ inline std::vector<double> spread_gaps(std::span<const std::int64_t> parent, std
     return gap;
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

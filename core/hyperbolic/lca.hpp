@@ -14,7 +14,7 @@
 
 #include "hyperbolic/elementary.hpp"
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 template <typename T>
 struct Lca {
@@ -63,4 +63,4 @@ inline Lca<T> lca(T x0, T x1, T y0, T y1) {
             turned * x0 + (t + w) * u1 + radial_y * y1};
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

@@ -12,7 +12,7 @@
 #include "common/team.hpp"
 #include "hyperbolic/lca.hpp"
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 template <typename T>
 struct TripletBatch {
@@ -128,4 +128,4 @@ double triplet_loss(const TripletBatch<T>& batch, T* grad, T* share, int threads
     return total;
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

@@ -7,7 +7,7 @@
 
 #include "common/interrupt.hpp"
 
-namespace ramify::hyperbolic {
+namespace cladify::hyperbolic {
 
 struct SpanningTree {
     std::vector<std::int32_t> source, target;
@@ -60,4 +60,4 @@ inline std::vector<double> meeting_sums(const float* matrix, std::int64_t n, con
     return sums;
 }
 
-}  // namespace ramify::hyperbolic
+}  // namespace cladify::hyperbolic

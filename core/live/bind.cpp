@@ -9,7 +9,7 @@
 
 #include "live/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 using live::Node;
 using live::Tree;
@@ -205,4 +205,4 @@ void bind_live(nb::module_& m) {
         .def("broken_rule", &Tree::broken_rule, nb::arg("tolerance") = 1e-4);
 }
 
-}  // namespace ramify
+}  // namespace cladify

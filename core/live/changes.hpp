@@ -8,7 +8,7 @@
 
 #include "live/links.hpp"
 
-namespace ramify::live {
+namespace cladify::live {
 
 enum class Kind : std::int8_t { kMade, kRemoved, kMoved };
 
@@ -93,4 +93,4 @@ private:
     std::vector<Event> events_;
 };
 
-}  // namespace ramify::live
+}  // namespace cladify::live

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ramify::live {
+namespace cladify::live {
 
 using Node = std::int32_t;
 constexpr Node kNone = -1;
@@ -88,4 +88,4 @@ struct Links {
     Node next_up(Node v) const { return after[v] == kNone ? parent[v] : first_below(after[v]); }
 };
 
-}  // namespace ramify::live
+}  // namespace cladify::live

@@ -16,7 +16,7 @@
 #include "live/changes.hpp"
 #include "live/links.hpp"
 
-namespace ramify::live {
+namespace cladify::live {
 
 class Tree : public Links {
 public:
@@ -467,4 +467,4 @@ inline std::string Tree::broken_rule(double tolerance) const {
     return reached == nodes_ ? "" : "nodes that cannot be reached";
 }
 
-}  // namespace ramify::live
+}  // namespace cladify::live

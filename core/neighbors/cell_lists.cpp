@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 using Slots = In1<std::int32_t>;
@@ -76,4 +76,4 @@ void bind_cell_lists(nb::module_& m) {
     m.def("reached", &reached, nb::arg("score"), nb::arg("row_bias"), nb::arg("reach"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -12,7 +12,7 @@
 
 #include "neighbors/topk.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class CellLists {
 public:
@@ -176,4 +176,4 @@ inline void find_reached(const float* score, std::size_t rows, std::size_t colum
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 using Factor = In1<double>;  // empty: every row counts as it is
@@ -71,4 +71,4 @@ void bind_pairs(nb::module_& m) {
           nb::arg("best"), nb::arg("value"), nb::arg("sure"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -12,7 +12,7 @@
 #include "common/finite.hpp"
 #include "neighbors/topk.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Dense rows; `factor` is null when every row counts as it is.
 template <typename T>
@@ -181,4 +181,4 @@ void decide(const Rows& queries, const Rows& base, const std::int32_t* query_id,
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 void offer(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<float> score, In1<std::int32_t> row_id,
@@ -29,4 +29,4 @@ void bind_topk(nb::module_& m) {
     m.def("best", &best, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("id"), nb::arg("score"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

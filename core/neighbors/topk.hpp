@@ -20,7 +20,7 @@
 
 #include "common/spin.hpp"
 
-namespace ramify {
+namespace cladify {
 
 using Key = std::uint64_t;
 
@@ -211,4 +211,4 @@ void offer_block(TopK top, const ScoreBlock& block) {
     }
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -17,7 +17,7 @@
 #include "online/perch.hpp"
 #include "online/recluster.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 using live::Node;
 using live::Tree;
@@ -352,4 +352,4 @@ void bind_online(nb::module_& m) {
     });
 }
 
-}  // namespace ramify
+}  // namespace cladify

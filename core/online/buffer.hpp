@@ -10,7 +10,7 @@
 #include "live/tree.hpp"
 #include "online/linkage.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 // The root, where there are several clusters, is marked by a weight (`cross`) of 1.
 template <typename Linkage>
@@ -109,4 +109,4 @@ private:
     std::vector<std::size_t> again_;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

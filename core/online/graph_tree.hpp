@@ -18,7 +18,7 @@
 #include "live/tree.hpp"
 #include "online/neighbor_lists.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 // Edges weigh what the batch method makes of them: a leaf counts one of its nearest at distance d for
 // scale / (scale + d), the smaller of the scales of both, which are the distances to their `rank`-th nearest, at least
@@ -447,4 +447,4 @@ private:
     std::vector<char> asleep_;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

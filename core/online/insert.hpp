@@ -11,7 +11,7 @@
 #include "live/tree.hpp"
 #include "online/linkage.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 struct Steps {
     bool rotate = true, graft = true, restructure = true;
@@ -151,4 +151,4 @@ private:
     std::vector<char> inside_;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

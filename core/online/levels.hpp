@@ -24,7 +24,7 @@
 #include "live/tree.hpp"
 #include "online/neighbor_lists.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 class LevelTree {
 public:
@@ -527,4 +527,4 @@ private:
     std::int64_t stamp_ = 0, round_ = 0, round_of_claims_ = 0;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

@@ -7,7 +7,7 @@
 
 #include "live/tree.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 using live::kNone;
 using live::Node;
@@ -67,4 +67,4 @@ struct GivenLinkage {
     double operator()(const live::Tree& tree, Node a, Node b) const { return function(tree, a, b); }
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

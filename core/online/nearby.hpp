@@ -15,7 +15,7 @@
 #include "neighbors/topk.hpp"
 #include "online/neighbor_lists.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 class Nearby {
 public:
@@ -32,7 +32,7 @@ public:
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
             if (i + kAhead < candidates_.size()) fetch(candidates_[i + kAhead]);
             const Node v = candidates_[i];
-            const float product = ramify::dot(row(leaf), row(v), static_cast<std::int64_t>(rows_.width));
+            const float product = cladify::dot(row(leaf), row(v), static_cast<std::int64_t>(rows_.width));
             offer(make_key(product + rows_.bias[slot_[v]], v), room);
         }
         std::sort(best_.begin(), best_.end(), std::greater<>());
@@ -98,4 +98,4 @@ private:
     std::vector<Key> best_;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

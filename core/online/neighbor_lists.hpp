@@ -10,7 +10,7 @@
 
 #include "live/tree.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 using live::kNone;
 using live::Node;
@@ -224,4 +224,4 @@ private:
     std::size_t waiting_ = 0;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

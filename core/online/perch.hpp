@@ -16,7 +16,7 @@
 #include "live/tree.hpp"
 #include "online/linkage.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 // The tree is binary but for collapsed nodes, whose children are leaves and which have a weight (`cross`) of 1; they
 // and the leaves elsewhere are the ends of the tree. `Linkage` of two leaves is their similarity.
@@ -174,4 +174,4 @@ private:
     std::vector<Node> mine_, theirs_;
 };
 
-}  // namespace ramify::online
+}  // namespace cladify::online

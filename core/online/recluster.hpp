@@ -9,7 +9,7 @@
 #include "live/tree.hpp"
 #include "online/linkage.hpp"
 
-namespace ramify::online {
+namespace cladify::online {
 
 // Joins nodes that hang nowhere, the two most similar first, until one is left. Returns that one.
 template <typename Linkage>
@@ -67,4 +67,4 @@ void recluster(live::Tree& tree, const Linkage& linkage, Node x, Node near) {
     tree.root = agglomerate(tree, linkage, std::move(pieces));
 }
 
-}  // namespace ramify::online
+}  // namespace cladify::online

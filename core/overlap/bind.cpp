@@ -10,7 +10,7 @@
 #include "overlap/llama.hpp"
 #include "overlap/soft.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 
@@ -205,4 +205,4 @@ void bind_overlap(nb::module_& m) {
     m.def("dag_raise", &raise, nb::arg("start"), nb::arg("parent"), nb::arg("height"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

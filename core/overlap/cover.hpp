@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 // Sum of two random words a point: 128 bits, so that two sets of a structure with 10^9 nodes never share one in
 // practice. A sum can be built up in any order.
@@ -118,4 +118,4 @@ struct Cover {
     std::int64_t size(std::size_t c) const { return start[c + 1] - start[c]; }
 };
 
-}  // namespace ramify
+}  // namespace cladify

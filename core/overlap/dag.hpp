@@ -9,7 +9,7 @@
 #include "common/interrupt.hpp"
 #include "overlap/cover.hpp"
 
-namespace ramify {
+namespace cladify {
 
 struct DagChildren {
     std::size_t n_leaves;
@@ -194,4 +194,4 @@ inline std::vector<std::uint8_t> dag_direct_edges(const std::int64_t* start, con
     return direct;
 }
 
-}  // namespace ramify
+}  // namespace cladify

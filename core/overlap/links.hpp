@@ -25,7 +25,7 @@
 #include "common/team.hpp"
 #include "overlap/cover.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Asks for large pages: rows are read and written all over some gigabytes.
 inline void in_large_pages([[maybe_unused]] void* from, [[maybe_unused]] std::size_t bytes) {
@@ -354,4 +354,4 @@ inline std::optional<Links> recomputed(const Links& points, const Cover& cover, 
         });
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -14,7 +14,7 @@
 #include "overlap/links.hpp"
 #include "rounds/contract.hpp"
 
-namespace ramify {
+namespace cladify {
 
 enum class OverlapLinkage { average, single, exact_average };
 
@@ -370,4 +370,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

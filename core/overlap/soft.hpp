@@ -8,7 +8,7 @@
 #include "common/team.hpp"
 #include "overlap/cover.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Groups in groups: each but the top ones has a parent with a larger number (-1: none). The lowest group of point i is
 // lowest[i]; -1: it is in none.
@@ -87,4 +87,4 @@ inline SoftGroups soft_groups(const Groups& groups, const std::int64_t* indptr, 
     return soft;
 }
 
-}  // namespace ramify
+}  // namespace cladify

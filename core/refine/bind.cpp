@@ -8,7 +8,7 @@
 #include "refine/matrix.hpp"
 #include "refine/parts.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 using refine::BinaryTree;
 using refine::Control;
@@ -139,4 +139,4 @@ void bind_refine(nb::module_& m) {
     bind_matrices<double>(m, "RefineMatrix64");
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // One for all threads of a call. Only the thread that made it talks to the outside, at most ten times a second; what
 // that throws is kept until the threads are back.
@@ -65,4 +65,4 @@ private:
     std::exception_ptr error_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

@@ -8,7 +8,7 @@
 #include "refine/parts.hpp"
 #include "refine/weights.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // w_ij = shift + offset_i + offset_j + scale <z_i, z_j> with z = (x - centre) * row_scale; a leaf counts `weight`
 // times.
@@ -96,4 +96,4 @@ private:
     std::vector<double> sums_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

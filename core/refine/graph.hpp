@@ -10,7 +10,7 @@
 #include "refine/pairs.hpp"
 #include "refine/parts.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // A symmetric graph without loops: the edges of leaf i are [start[i], start[i + 1]). A leaf counts `weight` times;
 // `sign` is that of all weights.
@@ -88,4 +88,4 @@ private:
     LeafOrder order_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

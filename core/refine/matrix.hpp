@@ -9,7 +9,7 @@
 #include "refine/pairs.hpp"
 #include "refine/parts.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // n x n, symmetric; the diagonal is not read. A leaf counts `weight` times; `sign` is that of all weights.
 template <typename T>
@@ -59,4 +59,4 @@ private:
     LeafOrder order_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

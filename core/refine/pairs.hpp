@@ -10,7 +10,7 @@
 #include "refine/tree.hpp"
 #include "refine/weights.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // Values put on some leaves, and their sums over all nodes above these.
 template <typename Value>
@@ -135,4 +135,4 @@ private:
     typename Rows::Scratch scratch_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

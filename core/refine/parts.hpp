@@ -19,7 +19,7 @@
 #include "refine/tree.hpp"
 #include "tree/random_trees.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 struct Part {
     std::vector<Node> members;      // nodes of the whole tree that are leaves here, from left to right
@@ -207,4 +207,4 @@ private:
     bool known_ = false;  // the cross weights of all nodes are
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

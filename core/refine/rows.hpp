@@ -9,7 +9,7 @@
 #include "refine/control.hpp"
 #include "refine/tree.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // Every pair. All nodes have a row, the sum of those of their leaves, which moves keep up to date.
 class DenseRows {
@@ -152,4 +152,4 @@ private:
     std::vector<double> weight_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

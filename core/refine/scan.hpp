@@ -16,7 +16,7 @@
 
 #include "refine/weights.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 struct Place {
     Node above = kNone;  // kNone: nothing better than where it is
@@ -166,4 +166,4 @@ private:
     std::vector<Frame> stack_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

@@ -10,7 +10,7 @@
 #include "refine/scan.hpp"
 #include "refine/weights.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 struct Outcome {
     std::int64_t moves = 0;
@@ -216,4 +216,4 @@ private:
     std::vector<char> active_;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

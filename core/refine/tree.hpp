@@ -8,7 +8,7 @@
 
 #include "live/links.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 using live::kNone;
 using live::Node;
@@ -99,4 +99,4 @@ struct LeafOrder {
     bool holds(Node v, Node x) const { return place[x] >= first[v] && place[x] < first[v] + count[v]; }
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

@@ -17,7 +17,7 @@
 #include "refine/control.hpp"
 #include "refine/tree.hpp"
 
-namespace ramify::refine {
+namespace cladify::refine {
 
 // Subtrees scanned together: a whole number of vector registers, and enough to reuse each loaded row.
 constexpr int kLanes = 16;
@@ -158,4 +158,4 @@ private:
     Node focus_ = kNone;
 };
 
-}  // namespace ramify::refine
+}  // namespace cladify::refine

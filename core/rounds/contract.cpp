@@ -10,7 +10,7 @@
 #include "hac/linkage.hpp"
 #include "rounds/part.hpp"
 
-namespace ramify {
+namespace cladify {
 
 namespace {
 
@@ -297,4 +297,4 @@ void bind_contract(nb::module_& m) {
         .def("finish", &GraphContraction::finish, nb::arg("floor"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

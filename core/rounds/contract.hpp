@@ -20,7 +20,7 @@
 #include "rounds/graph_linkages.hpp"
 #include "rounds/rounds.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // A symmetric graph in CSR form, without self-loops; similarity of an edge = shift + scale * weight.
 struct SimilarityGraph {
@@ -407,4 +407,4 @@ private:
     void drop_single(std::size_t c) { n_single_ -= seen_as_point(c) && graph_.indptr[c + 1] > graph_.indptr[c]; }
 };
 
-}  // namespace ramify
+}  // namespace cladify

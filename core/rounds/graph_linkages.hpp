@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace ramify {
+namespace cladify {
 
 struct AverageLinkage {
     using Value = double;  // sum over the pairs
@@ -61,4 +61,4 @@ private:
     }
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -9,7 +9,7 @@
 #include "rounds/contract.hpp"
 #include "rounds/graph_linkages.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Lists that earlier rounds wrote, or that another part sent: ends carry the name that they had then.
 struct EdgeLists {
@@ -135,4 +135,4 @@ inline void apply_merges(const std::int32_t* low, const std::int32_t* high, std:
     for (std::size_t x = 0; x < n; ++x) label[x] = label[label[x]];  // names only lead to smaller ones
 }
 
-}  // namespace ramify
+}  // namespace cladify

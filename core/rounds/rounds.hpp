@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace ramify {
+namespace cladify {
 
 struct RoundMerges {
     std::vector<std::int32_t> left, right;
@@ -128,4 +128,4 @@ inline MergeNodes merge_nodes(const std::int32_t* left, const std::int32_t* righ
     return nodes;
 }
 
-}  // namespace ramify
+}  // namespace cladify

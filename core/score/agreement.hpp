@@ -8,7 +8,7 @@
 #include "common/team.hpp"
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // What the leaves of a tree look like from one of them: for each of its ancestors, nearest first, the children on other
 // branches. visit(rank of the ancestor, ancestor, child, first, last).
@@ -157,4 +157,4 @@ inline double cophenetic_product(const LeafView& a, const LeafView& b, RealSpan 
     return std::accumulate(row.begin(), row.end(), 0.0) / 2;
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -11,7 +11,7 @@
 #include "score/objectives.hpp"
 #include "tree/heavy.hpp"
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // weight_i * z_i is (row_i - centre) * factor_i.
 template <typename T>
@@ -201,4 +201,4 @@ PairSums dense_pair_sums(const TreeView& tree, const DenseRows<T>& rows, const A
     return all;
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

@@ -8,7 +8,7 @@
 #include "score/objectives.hpp"
 #include "tree/heavy.hpp"
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // The gaps between leaves that are neighbours in depth-first order. The lowest common ancestor of the leaves at places
 // p < q is the largest node that separates neighbours between them, because ids grow upwards; so along a row of weights
@@ -94,4 +94,4 @@ PairSums edge_sums(const TreeView& tree, std::span<const std::int64_t> first, st
     return sums;
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

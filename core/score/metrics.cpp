@@ -4,7 +4,7 @@
 #include "common/bind.hpp"
 #include "score/agreement.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using Int = In1<std::int64_t>;
@@ -146,4 +146,4 @@ void bind_metrics(nb::module_& m) {
           nb::arg("shift_a"), nb::arg("shift_b"), nb::arg("threads"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

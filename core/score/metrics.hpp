@@ -12,7 +12,7 @@
 #include "common/team.hpp"
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // The places in depth-first order of each label's points, ascending: place[start[l] .. start[l+1]).
 struct LabelPlaces {
@@ -59,7 +59,7 @@ void walk_spanned(IdSpan places, const Lca& lca, Part&& part, Whole&& whole) {
     }
 }
 
-// Sum over the pairs of each label of the purity of their ancestor; see ramify.metrics.dendrogram_purity.
+// Sum over the pairs of each label of the purity of their ancestor; see cladify.metrics.dendrogram_purity.
 inline std::vector<double> purity_sums(const LabelPlaces& places, const Lca& lca, IdSpan size, int threads,
                                        Interrupt& interrupt) {
     const std::int64_t n_labels = std::ssize(places.start) - 1;
@@ -317,4 +317,4 @@ inline std::vector<double> best_label_of_nodes(IdSpan parent, IdSpan size, IdSpa
     return best;
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #include "score/sparse_pairs.hpp"
 #include "score/triples.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using namespace objectives;
@@ -196,4 +196,4 @@ void bind_objectives(nb::module_& m) {
     m.def("best_splits", &splits, nb::arg("w"), nb::arg("weight"), nb::arg("sign"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #pragma once
 #include <span>
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 struct PairSums {
     double total = 0, lca = 0, sides = 0;
@@ -52,4 +52,4 @@ struct JoinedChildren {
     }
 };
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

@@ -7,7 +7,7 @@
 
 #include "common/interrupt.hpp"
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // For every set of points (a bit mask) one side of its best split, 0 for a single point. The value of a tree is the sum
 // over its nodes of the weight that crosses the split times the node's size; `sign` -1 looks for the smallest. O(3^n).
@@ -44,4 +44,4 @@ inline std::vector<std::int32_t> best_splits(std::span<const double> w, std::spa
     return split;
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

@@ -9,7 +9,7 @@
 #include "score/objectives.hpp"
 #include "tree/heavy.hpp"
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // weight_i * z_i is row_i * factor_i.
 template <typename T, typename Index>
@@ -128,4 +128,4 @@ PairSums sparse_pair_sums(const TreeView& tree, std::span<const std::int64_t> or
     return all;
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

@@ -13,7 +13,7 @@
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // A triple counts with the product of its points' weights.
 struct TripleSums {
@@ -223,4 +223,4 @@ TripleSums graph_triple_sums(std::span<const Index> indptr, std::span<const Inde
     return {all.pairs - all.meeting + all.triangles, all.triangles};
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

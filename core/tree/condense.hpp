@@ -8,7 +8,7 @@
 
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // Row i: `child` (a point, or a cluster n, n + 1, ...) leaves cluster `parent` at density `lambda`, 1 / height.
 struct CondensedRows {
@@ -56,4 +56,4 @@ inline CondensedRows condense_tree(IdSpan parent, RealSpan size, RealSpan height
     return rows;
 }
 
-}  // namespace ramify
+}  // namespace cladify

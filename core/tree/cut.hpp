@@ -8,7 +8,7 @@
 
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // What a cut must respect; `n_clusters` 0 asks for no number.
 struct CutRule {
@@ -244,4 +244,4 @@ private:
     std::int64_t count_ = 1;
 };
 
-}  // namespace ramify
+}  // namespace cladify

@@ -17,7 +17,7 @@
 
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 struct CutPath {
     std::vector<double> threshold;  // of every node; minus infinity at the leaves
@@ -113,4 +113,4 @@ inline CutPath cut_path(IdSpan parent, RealSpan cost, std::int64_t n_leaves) {
     return path;
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace ramify::objectives {
+namespace cladify::objectives {
 
 // A tree as its arrays; see Tree in Python for their meaning.
 struct TreeView {
@@ -32,4 +32,4 @@ inline std::vector<std::int64_t> heavy_children(const TreeView& tree) {
     return heavy;
 }
 
-}  // namespace ramify::objectives
+}  // namespace cladify::objectives

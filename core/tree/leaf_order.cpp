@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using Int = In1<std::int64_t>;
@@ -51,4 +51,4 @@ void bind_leaf_order(nb::module_& m) {
     m.def("tree_pair_order", &pair_order, nb::arg("pair"), nb::arg("size"), nb::arg("n_leaves"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -15,7 +15,7 @@
 #include "common/interrupt.hpp"
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 class LeafOrder {
 public:
@@ -173,4 +173,4 @@ inline Ids order_of_pairs(IdSpan pair, IdSpan size, std::int64_t n_leaves) {
     return order;
 }
 
-}  // namespace ramify
+}  // namespace cladify

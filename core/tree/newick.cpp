@@ -5,7 +5,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 nb::dict read_newick(nb::bytes text) {
@@ -53,4 +53,4 @@ void bind_newick(nb::module_& m) {
           nb::arg("level"), nb::arg("names"), nb::arg("name_start"), nb::arg("exact"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -11,14 +11,14 @@
 
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // A node of Newick text, in order of appearance: a parent comes before its children.
 struct NewickNodes {
     Ids parent;
     std::vector<double> length;  // to the parent; NaN where not given
-    std::vector<double> height;  // from a [&ramify_height=...] note, then for all nodes; see newick_heights
-    Ids level;                   // from a [&ramify_level=...] note; -1 where not given
+    std::vector<double> height;  // from a [&cladify_height=...] note, then for all nodes; see newick_heights
+    Ids level;                   // from a [&cladify_level=...] note; -1 where not given
     Ids name_start, name_end;    // bytes of the text, quotes included; equal where there is no name
     Ids number;                  // the name as a number, -1 where it is not just a number
     std::string fault;           // what was expected at `position`, empty when the text is one tree
@@ -120,16 +120,16 @@ private:
             std::string_view note = notes.substr(0, comma);
             notes.remove_prefix(comma == std::string_view::npos ? notes.size() : comma + 1);
             // Other programs have notes of the same kind: BEAST's "height" is not ours.
-            constexpr std::string_view kHeight = "ramify_height=", kLevel = "ramify_level=";
+            constexpr std::string_view kHeight = "cladify_height=", kLevel = "cladify_level=";
             if (note.starts_with(kHeight)) {
                 if (!number(note.substr(kHeight.size()), out_.height[node]))
-                    return fail("a number after 'ramify_height='");
+                    return fail("a number after 'cladify_height='");
                 out_.has_heights = true;
             } else if (note.starts_with(kLevel)) {
                 note.remove_prefix(kLevel.size());
                 const auto [end, error] = std::from_chars(note.data(), note.data() + note.size(), out_.level[node]);
                 if (error != std::errc{} || end != note.data() + note.size() || out_.level[node] < 0)
-                    return fail("a whole number after 'ramify_level='");
+                    return fail("a whole number after 'cladify_level='");
                 out_.has_levels = true;
             }
         }
@@ -269,12 +269,12 @@ private:
         if (!with_height && !with_level) return;
         out_ += "[&";
         if (with_height) {
-            out_ += "ramify_height=";
+            out_ += "cladify_height=";
             number(height_[v]);
         }
         if (with_level) {
             if (with_height) out_ += ',';
-            out_ += "ramify_level=";
+            out_ += "cladify_level=";
             out_ += std::to_string(level_[v]);
         }
         out_ += ']';
@@ -313,4 +313,4 @@ private:
     std::string out_;
 };
 
-}  // namespace ramify
+}  // namespace cladify

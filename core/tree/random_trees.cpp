@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 template <typename T>
@@ -49,4 +49,4 @@ void bind_random_trees(nb::module_& m) {
     m.def("uniform_tree", &uniform_tree, nb::arg("n"), nb::arg("seed"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

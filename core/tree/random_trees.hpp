@@ -11,7 +11,7 @@
 #include "common/random.hpp"
 #include "common/team.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // out[i] = <row i, direction>, divided by the length of row i if `normalize` is set. Sums run in T over sixteen lanes,
 // which are added up in double.
@@ -220,4 +220,4 @@ inline std::vector<std::int64_t> uniform_binary_tree(std::int64_t n, std::uint64
     return parent;
 }
 
-}  // namespace ramify
+}  // namespace cladify

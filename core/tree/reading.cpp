@@ -3,7 +3,7 @@
 
 #include "common/bind.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using Int = In1<std::int64_t>;
@@ -54,4 +54,4 @@ void bind_reading(nb::module_& m) {
           nb::arg("min_size"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -13,7 +13,7 @@
 
 #include "tree/tree.hpp"
 
-namespace ramify {
+namespace cladify {
 
 // The largest `min_size` up to `most` at which a tree has parts enough for `n_clusters` clusters. A node is a last part
 // at all sizes above its largest child's and up to its own, so one pass counts the parts at every size.
@@ -221,4 +221,4 @@ inline PartList parts_of(IdSpan parent, IdSpan size, RealSpan scale, std::int64_
     return out;
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -8,7 +8,7 @@
 #include "tree/cut.hpp"
 #include "tree/cut_path.hpp"
 
-namespace ramify {
+namespace cladify {
 namespace {
 
 using Int = In1<std::int64_t>;
@@ -151,4 +151,4 @@ void bind_tree(nb::module_& m) {
         .def("__call__", &lca, nb::arg("u"), nb::arg("v"), nb::arg("threads"));
 }
 
-}  // namespace ramify
+}  // namespace cladify

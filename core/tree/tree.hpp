@@ -14,7 +14,7 @@
 #include "common/finite.hpp"
 #include "common/random.hpp"
 
-namespace ramify {
+namespace cladify {
 
 using Ids = std::vector<std::int64_t>;
 using IdSpan = std::span<const std::int64_t>;
@@ -408,4 +408,4 @@ inline Ordered order_parents(IdSpan parent, std::int64_t n_leaves) {
     return out;
 }
 
-}  // namespace ramify
+}  // namespace cladify

@@ -6,9 +6,9 @@ from scipy.sparse import csr_array
 from sklearn.cluster import Birch as CFTree
 from sklearn.datasets import make_blobs
 
-import ramify
-from ramify import Birch
-from ramify.errors import InvalidInput
+import cladify
+from cladify import Birch
+from cladify.errors import InvalidInput
 
 
 def clusters_of(root, members) -> list[frozenset[int]]:
@@ -53,7 +53,7 @@ def test_same_clusters_as_the_cf_tree(branching_factor, threshold) -> None:
 
 
 def test_finds_separated_clusters() -> None:
-    X, y = ramify.datasets.make_delta_separated(300, 6, n_features=3, delta=30.0, random_state=0)
+    X, y = cladify.datasets.make_delta_separated(300, 6, n_features=3, delta=30.0, random_state=0)
     model = Birch(threshold=1.0, n_clusters=6).fit(X)
     assert len(set(zip(y.tolist(), model.labels_.tolist(), strict=True))) == 6
     assert model.predict(X).tolist() == model.labels_.tolist()
@@ -61,7 +61,7 @@ def test_finds_separated_clusters() -> None:
     plain = Birch(threshold=1.0).fit(X)
     assert len(set(zip(found.tolist(), plain.labels_.tolist(), strict=True))) == plain.n_subclusters_
     assert list(dict.fromkeys(plain.labels_.tolist())) == list(range(plain.n_subclusters_))
-    assert ramify.fit(X, "birch", threshold=1.0) == model.tree_
+    assert cladify.fit(X, "birch", threshold=1.0) == model.tree_
 
 
 def test_sparse_and_small_data() -> None:

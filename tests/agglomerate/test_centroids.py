@@ -6,9 +6,9 @@ from naive_rounds import naive_rounds, partition
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.sparse import csr_matrix
 
-from ramify import SCC, Affinity, ReciprocalNN, Tree
-from ramify.errors import InvalidInput
-from ramify.similarity import get_similarity
+from cladify import SCC, Affinity, ReciprocalNN, Tree
+from cladify.errors import InvalidInput
+from cladify.similarity import get_similarity
 
 
 def vectors(n: int, seed: int) -> np.ndarray:

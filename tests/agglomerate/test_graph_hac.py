@@ -7,14 +7,14 @@ from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 
-import ramify
-from ramify import HAC, NeighborGraph, Tree
-from ramify.errors import InvalidInput, RamifyWarning
+import cladify
+from cladify import HAC, NeighborGraph, Tree
+from cladify.errors import CladifyWarning, InvalidInput
 
 
 def graph_of(S):
     """The graph of a matrix of similarities."""
-    return ramify.NeighborGraph.from_scipy(csr_array(S))
+    return cladify.NeighborGraph.from_scipy(csr_array(S))
 
 
 def random_similarities(n: int, density: float, seed: int) -> np.ndarray:
@@ -52,7 +52,7 @@ def test_equals_scipy_with_missing_pairs_at_zero(linkage, seed):
 @pytest.mark.parametrize("linkage", ["average", "single", "complete", "weighted"])
 def test_distances(linkage):
     X = np.random.default_rng(0).normal(size=(70, 3)).astype(np.float32)
-    graph = ramify.neighbors(X, 69, metric="euclidean")
+    graph = cladify.neighbors(X, 69, metric="euclidean")
     D = graph.to_scipy("distance").toarray()
     D = np.maximum(D, D.T)
     tree = HAC(linkage=linkage).fit(graph).tree_
@@ -103,7 +103,7 @@ def test_weighted_linkage_of_a_deep_tree():
 
 def test_cosine_heights_are_those_of_vectors():
     X = np.random.default_rng(0).normal(size=(50, 4))
-    on_graph = HAC(metric="cosine").fit(ramify.neighbors(X, 49, metric="cosine")).tree_
+    on_graph = HAC(metric="cosine").fit(cladify.neighbors(X, 49, metric="cosine")).tree_
     on_vectors = HAC(metric="cosine").fit(X).tree_
     assert np.allclose(on_graph.height, on_vectors.height, atol=1e-5)
     assert np.array_equal(on_graph.parent, on_vectors.parent)
@@ -114,7 +114,7 @@ def test_disconnected_parts_are_joined_at_similarity_zero(linkage):
     S = np.zeros((9, 9))
     S[0, 1] = S[1, 2] = S[0, 2] = 0.5
     S[4, 5] = 0.9
-    with pytest.warns(RamifyWarning, match="6 connected components"):
+    with pytest.warns(CladifyWarning, match="6 connected components"):
         tree = HAC(linkage=linkage).fit(graph_of(S)).tree_
     assert tree.is_binary
     assert is_valid_linkage(tree.to_linkage())

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, squareform
 
-import ramify
-from ramify import HAC
-from ramify.errors import InvalidInput, NotEnoughMemory
+import cladify
+from cladify import HAC
+from cladify.errors import InvalidInput, NotEnoughMemory
 from tests.oracles import assert_minimal_merges, assert_same_merges
 
 #: Those that take linear memory, and complete linkage, which takes a matrix.
@@ -222,7 +222,7 @@ def test_labels():
     X = np.array([[0.0], [1.0], [10.0], [12.0]])
     assert HAC(n_clusters=2).fit(X).labels_.tolist() == [0, 0, 1, 1]
     assert HAC(distance_threshold=1.5).fit_predict(X).tolist() == [0, 0, 1, 2]
-    assert ramify.fit(X, method="hac", linkage="ward").info["linkage"] == "ward"
+    assert cladify.fit(X, method="hac", linkage="ward").info["linkage"] == "ward"
     with pytest.raises(InvalidInput, match="not both"):
         HAC(n_clusters=2, distance_threshold=1.0).fit(X)
 
@@ -237,7 +237,7 @@ def test_errors_say_what_to_do(monkeypatch):
         HAC(metric="cosine").fit(np.zeros((3, 2)))
     with pytest.raises(InvalidInput, match="NaN in 1 row"):
         HAC().fit([[np.nan], [1.0]])
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"HAC with average linkage on 4 points of 2 features needs .* are free"):
         HAC().fit(X)
 
@@ -274,7 +274,7 @@ def test_stopping_at_a_height_saves_searches():
 
 def test_stopping_on_a_graph():
     X = blobs(400, 5, 12, seed=1)
-    graph = ramify.neighbors(X, 10).connect(X)
+    graph = cladify.neighbors(X, 10).connect(X)
     for method in ("average", "single", "complete"):
         whole = HAC(linkage=method).fit(graph).tree_
         threshold = float(np.quantile(whole.height[400:], 0.8))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from ramify import HAC, similarity
-from ramify.errors import InvalidInput, NotEnoughMemory
+from cladify import HAC, similarity
+from cladify.errors import InvalidInput, NotEnoughMemory
 from tests.agglomerate.test_hac import EUCLIDEAN, LINKAGES, blobs, random_points
 from tests.oracles import assert_minimal_merges, assert_same_merges
 
@@ -120,7 +120,7 @@ def test_single_linkage_without_room_for_a_matrix(monkeypatch):
         model = HAC(linkage="single", metric=metric)
         expected = model.fit(X).tree_
         with monkeypatch.context() as patch:
-            patch.setattr("ramify.agglomerate._matrix.available_memory", lambda: 0)
+            patch.setattr("cladify.agglomerate._matrix.available_memory", lambda: 0)
             tree = model.fit(X).tree_
         assert tree == expected
         assert (tree.info["distances"], expected.info["distances"]) == ("one row at a time", "float64 matrix")
@@ -194,7 +194,7 @@ def test_what_is_wrong_with_a_matrix(monkeypatch):
         HAC(linkage="complete", metric=lambda A, B: A @ B.T).fit(np.eye(3) - 0.5)
     rounding = changed(3, 4, -1e-12)
     assert given_matrix(rounding).height.min() == 0
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"HAC with complete linkage .* 20 points needs .* free; pass float32"):
         HAC(linkage="complete").fit(D)
     with pytest.raises(NotEnoughMemory, match=r'use linkage="average" \(linear memory\) or method="scc"'):

@@ -9,9 +9,9 @@ from sklearn import datasets as data
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify import NeighborGraph, RobustSingleLinkage, Tree
-from ramify.errors import InvalidInput, RamifyWarning
+import cladify
+from cladify import NeighborGraph, RobustSingleLinkage, Tree
+from cladify.errors import CladifyWarning, InvalidInput
 
 
 def reachability(distance: np.ndarray, min_samples: int, alpha: float = 1.0) -> np.ndarray:
@@ -210,7 +210,7 @@ def test_condensed_tree(max_children) -> None:
     for seed in range(30):
         tree = random_tree(40, seed, max_children=max_children)
         tree = Tree(tree.parent, tree.height + (tree.height > 0) * 0.1)
-        rows = ramify.agglomerate.condense(tree, 4)
+        rows = cladify.agglomerate.condense(tree, 4)
         ours = zip(*(a.tolist() for a in (rows.parent, rows.child, rows.lambda_val, rows.child_size)), strict=True)
         assert shape(ours, 40) == shape(naive_condense(tree, 4), 40)
         assert (np.sort(rows.child[rows.child < 40]) == np.arange(40)).all()
@@ -221,7 +221,7 @@ def test_largest_excess_of_mass() -> None:
 
     for seed in range(40):
         tree = random_tree(60, seed)
-        rows = ramify.agglomerate.condense(Tree(tree.parent, tree.height + (tree.height > 0) * 0.1), 3)
+        rows = cladify.agglomerate.condense(Tree(tree.parent, tree.height + (tree.height > 0) * 0.1), 3)
         count, upper = rows.n_clusters, rows._upper
         best = [0.0] * count  # of disjoint clusters at or below each one
         for c in range(count - 1, -1, -1):
@@ -249,7 +249,7 @@ def test_graph_of_all_pairs_is_exact() -> None:
     reach = reachability(squareform(pdist(X.astype(np.float64))), 5)
     for model in (
         RobustSingleLinkage(n_neighbors=149).fit(X),
-        RobustSingleLinkage().fit(ramify.neighbors.neighbors(X, 149, "euclidean")),
+        RobustSingleLinkage().fit(cladify.neighbors.neighbors(X, 149, "euclidean")),
         RobustSingleLinkage(metric="precomputed").fit(csr_array(squareform(pdist(X.astype(np.float64))))),
     ):
         same_ultrametric(model.tree_, reach, rtol=1e-5)
@@ -270,8 +270,8 @@ def test_graph_of_neighbours_is_close() -> None:
 
 def test_graph_in_parts() -> None:
     X = np.array([[0.0], [1.0], [2.0], [50.0], [51.0], [53.0]])
-    graph = ramify.neighbors.neighbors(X, 2, "euclidean")
-    with pytest.warns(RamifyWarning, match="2 connected components"):
+    graph = cladify.neighbors.neighbors(X, 2, "euclidean")
+    with pytest.warns(CladifyWarning, match="2 connected components"):
         model = RobustSingleLinkage(min_cluster_size=3, min_samples=2).fit(graph)
     assert model.labels_.tolist() == [0, 0, 0, 1, 1, 1]
     assert model.tree_.height[-1] == pytest.approx(3.0)

@@ -12,20 +12,20 @@ from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify import SCC, Affinity, NeighborGraph, ReciprocalNN
-from ramify.agglomerate.rounds import RoundMerges
-from ramify.datasets import make_delta_separated
-from ramify.errors import InvalidInput, RamifyWarning
-from ramify.metrics import dendrogram_purity
-from ramify.tree import Tree
+import cladify
+from cladify import SCC, Affinity, NeighborGraph, ReciprocalNN
+from cladify.agglomerate.rounds import RoundMerges
+from cladify.datasets import make_delta_separated
+from cladify.errors import CladifyWarning, InvalidInput
+from cladify.metrics import dendrogram_purity
+from cladify.tree import Tree
 
 ESTIMATORS = {"reciprocal": ReciprocalNN, "affinity": Affinity, "scc": SCC}
 
 
 def graph_of(S):
     """The graph of a matrix of similarities."""
-    return ramify.NeighborGraph.from_scipy(csr_array(S))
+    return cladify.NeighborGraph.from_scipy(csr_array(S))
 
 
 def random_graph(n: int, density: float, seed: int) -> np.ndarray:
@@ -79,7 +79,7 @@ def test_ties_give_a_valid_tree_for_any_number_of_threads(data):
 def test_threads_do_not_change_a_large_tree():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 8))[rng.integers(0, 200, 6000)] * 4 + rng.normal(size=(6000, 8))
-    graph = ramify.neighbors(X.astype(np.float32), 10)
+    graph = cladify.neighbors(X.astype(np.float32), 10)
     for estimator in ESTIMATORS.values():
         trees = [estimator(n_jobs=jobs).fit(graph.connect(X)).tree_ for jobs in (1, 2, 3)]
         assert trees[0] == trees[1] == trees[2]
@@ -135,7 +135,7 @@ def test_best_purity_over_a_grid(dataset, name, bar):
         X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     best = 0.0
     for k in (25, 50, 79, 89):
-        graph = ramify.neighbors(X, k)
+        graph = cladify.neighbors(X, k)
         for n_rounds in (28, 30, 34, 40):
             tree = SCC(n_rounds=n_rounds, thresholds="linear", n_jobs=1).fit(graph).tree_
             best = max(best, float(dendrogram_purity(tree, data["y"])))
@@ -217,7 +217,7 @@ class TestOddInput:
         S = np.zeros((7, 7))
         S[0, 1] = S[1, 2] = 0.9
         S[3, 4] = 0.8
-        with pytest.warns(RamifyWarning, match="4 connected components; they are joined at the top"):
+        with pytest.warns(CladifyWarning, match="4 connected components; they are joined at the top"):
             model = estimator().fit(graph_of(S))  # 5 and 6 are on their own
         tree = model.tree_
         assert tree.info["n_parts"] == 4
@@ -226,7 +226,7 @@ class TestOddInput:
         assert len(np.unique(model.labels_)) == 2
 
     def test_no_edges_at_all(self, estimator):
-        with pytest.warns(RamifyWarning, match="3 connected components"):
+        with pytest.warns(CladifyWarning, match="3 connected components"):
             tree = estimator().fit(graph_of((3, 3))).tree_
         assert tree.parent.tolist() == [3, 3, 3, -1]
 
@@ -281,7 +281,7 @@ class TestOddInput:
         X = np.random.default_rng(0).normal(size=(50, 2))
         estimator(n_neighbors=49).fit(X, progress=lambda *report: seen.append(report))
         assert seen[-1][1:] == (49, 49)
-        assert ramify.fit(X, method=estimator._method, n_jobs=1) == estimator().fit(X).tree_
+        assert cladify.fit(X, method=estimator._method, n_jobs=1) == estimator().fit(X).tree_
 
 
 @pytest.mark.parametrize(
@@ -327,28 +327,28 @@ def test_scikit_learn_conventions(estimator, conforms):
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "euclidean"])
 def test_scc_chooses_by_dp_means(metric):
-    from ramify.metrics import dp_means_cost
+    from cladify.metrics import dp_means_cost
 
     X = np.random.default_rng(0).normal(size=(300, 5)) + np.repeat(np.eye(5), 60, axis=0) * 6
     rows = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
     for lam in (0.2, 20.0, 1e5):
-        by_round = ramify.SCC(metric=metric, dp_means_lambda=lam, cut="round").fit(X)
+        by_round = cladify.SCC(metric=metric, dp_means_lambda=lam, cut="round").fit(X)
         costs = [dp_means_cost(rows, labels, lam) for labels in by_round.rounds_]
         assert dp_means_cost(rows, by_round.labels_, lam) == pytest.approx(min(costs))
-        exact = ramify.SCC(metric=metric, dp_means_lambda=lam).fit(X)
+        exact = cladify.SCC(metric=metric, dp_means_lambda=lam).fit(X)
         assert dp_means_cost(rows, exact.labels_, lam) <= min(costs) + 1e-9
-        assert exact.labels_.tolist() == ramify.flat.by_dp_means(exact.tree_, rows, lam).tolist()
+        assert exact.labels_.tolist() == cladify.flat.by_dp_means(exact.tree_, rows, lam).tolist()
 
 
 def test_dp_means_needs_vectors():
     X = np.random.default_rng(0).normal(size=(30, 2))
-    graph = ramify.neighbors.neighbors(X, 5)
+    graph = cladify.neighbors.neighbors(X, 5)
     with pytest.raises(InvalidInput, match=r"dp_means_lambda needs vectors .*got a graph"):
-        ramify.SCC(dp_means_lambda=1.0).fit(graph)
+        cladify.SCC(dp_means_lambda=1.0).fit(graph)
     with pytest.raises(InvalidInput, match="got metric 'dot'"):
-        ramify.SCC(dp_means_lambda=1.0, metric="dot").fit(X)
+        cladify.SCC(dp_means_lambda=1.0, metric="dot").fit(X)
     with pytest.raises(InvalidInput, match="Give one of n_clusters, distance_threshold and dp_means_lambda"):
-        ramify.SCC(dp_means_lambda=1.0, n_clusters=3).fit(X)
+        cladify.SCC(dp_means_lambda=1.0, n_clusters=3).fit(X)
 
 
 @pytest.mark.parametrize("thresholds", ["geometric", "linear", "quantile", [0.2, 0.6, 0.9]])
@@ -356,7 +356,7 @@ def test_what_is_exactly_at_the_distance_threshold_joins(thresholds):
     D = csr_array(np.array([[0, 0.6, 0], [0.6, 0, 0.7], [0, 0.7, 0]]))
     X = np.array([[0.0], [0.5], [1.25]])
     scc = {"thresholds": thresholds}
-    for cls, params in ((SCC, scc), (ramify.ReciprocalNN, {}), (ramify.HAC, {})):
+    for cls, params in ((SCC, scc), (cladify.ReciprocalNN, {}), (cladify.HAC, {})):
         model = cls(metric="precomputed", distance_threshold=0.6, **params).fit(D)
         assert model.labels_.tolist() == [0, 0, 1]
         assert cls(metric="precomputed", distance_threshold=0.59, **params).fit(D).labels_.tolist() == [0, 1, 2]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify import HAC, ReciprocalNN, datasets
+import cladify
+from cladify import HAC, ReciprocalNN, datasets
 
 
-def purity(tree: ramify.Tree, y: np.ndarray) -> float:
-    return float(ramify.metrics.dendrogram_purity(tree, y))
+def purity(tree: cladify.Tree, y: np.ndarray) -> float:
+    return float(cladify.metrics.dendrogram_purity(tree, y))
 
 
 @pytest.mark.parametrize("linkage", ["single", "average", "complete"])
@@ -35,6 +35,6 @@ def test_average_linkage_falls_for_the_hard_grid() -> None:
     data = datasets.make_hard_grid(6, random_state=0)
     metric = f"rbf({data.gamma})"
     tree = HAC(metric=metric).fit(data.X).tree_
-    groups = ramify.Tree(np.concatenate([216 + data.y, np.full(6, 222), [-1]]))
-    ours, better = (ramify.objectives.mw(t, data.X, metric=metric) for t in (tree, groups))
+    groups = cladify.Tree(np.concatenate([216 + data.y, np.full(6, 222), [-1]]))
+    ours, better = (cladify.objectives.mw(t, data.X, metric=metric) for t in (tree, groups))
     assert ours < 0.6 * better

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ramify.cli import run
+from cladify.cli import run
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class Outcome:
 
 
 @pytest.fixture
-def ramify(
+def cladify(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Outcome]:
-    """``ramify("cut", "x.tree", "-k", 2)`` in an empty folder."""
+    """``cladify("cut", "x.tree", "-k", 2)`` in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments: Any) -> Outcome:

@@ -1,9 +1,9 @@
-"""``ramify fit FOLDER --engine dask``."""
+"""``cladify fit FOLDER --engine dask``."""
 
 import numpy as np
 import pytest
 
-import ramify as package
+import cladify as package
 
 pytest.importorskip("distributed")
 
@@ -18,33 +18,33 @@ def folder(tmp_path):
     return shards
 
 
-def test_fit_of_a_folder_starts_workers_of_its_own(ramify, folder, tmp_path):
+def test_fit_of_a_folder_starts_workers_of_its_own(cladify, folder, tmp_path):
     out = tmp_path / "out.tree"
-    told = ramify("fit", folder, "--engine", "dask", "--workers", 1, "-m", "affinity", "--out", out, "--json").json
+    told = cladify("fit", folder, "--engine", "dask", "--workers", 1, "-m", "affinity", "--out", out, "--json").json
     assert told["vectors"] == {"file": str(folder), "rows": 400, "dimensions": 4}
     assert told["info"]["engine"] == "dask" and told["info"]["neighbors"]["recall"] > 0.9
     assert out.exists()
 
 
-def test_bad_shards_leave_nothing_behind(ramify, folder, tmp_path, scheduler):
+def test_bad_shards_leave_nothing_behind(cladify, folder, tmp_path, scheduler):
     bad = np.zeros((10, 4))
     bad[7, 2] = np.nan
     np.save(folder / "2.npy", bad)
-    done = ramify("fit", folder, "--engine", "dask", "--scheduler", scheduler, "--out", tmp_path / "out.tree")
+    done = cladify("fit", folder, "--engine", "dask", "--scheduler", scheduler, "--out", tmp_path / "out.tree")
     assert done.code != 0
     assert "2.npy, rows 0:10: row 7 (row 407 of all) has NaN" in " ".join(done.err.split())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["shards"]
 
 
-def test_a_tree_in_a_folder(ramify, folder, tmp_path, scheduler):
+def test_a_tree_in_a_folder(cladify, folder, tmp_path, scheduler):
     import pyarrow.parquet as pq
 
     given = ["--engine", "dask", "--scheduler", scheduler, "-m", "scc"]
     out = tmp_path / "tree"
-    told = ramify("fit", folder, *given, "--out", out)
+    told = cladify("fit", folder, *given, "--out", out)
     assert told.code == 0, told.err
     assert "below its top" in told.out and "group " in told.out
-    assert ramify("fit", folder, *given, "--out", tmp_path / "whole.tree", "-q").code == 0
+    assert cladify("fit", folder, *given, "--out", tmp_path / "whole.tree", "-q").code == 0
     tree = package.Tree.load(tmp_path / "whole.tree")
     height = float(np.median(tree.height[400:]))
     cut = ["--height", height]
@@ -53,17 +53,17 @@ def test_a_tree_in_a_folder(ramify, folder, tmp_path, scheduler):
         ("l.txt", lambda f: np.loadtxt(f, dtype=int)),
         ("l.parquet", lambda f: pq.read_table(f)["label"].to_numpy()),
     ):
-        assert ramify("cut", out, *cut, "--out", tmp_path / file).code == 0
+        assert cladify("cut", out, *cut, "--out", tmp_path / file).code == 0
         np.testing.assert_array_equal(read(tmp_path / file), tree.cut(height=height))
-    printed = ramify("cut", out, *cut).out.split()
+    printed = cladify("cut", out, *cut).out.split()
     assert list(map(int, printed)) == tree.cut(height=height).tolist()
-    assert "400" in ramify("info", out).out
-    assert ramify("info", out, "--json").json["n_leaves"] == 400
+    assert "400" in cladify("info", out).out
+    assert cladify("info", out, "--json").json["n_leaves"] == 400
     for node in ([], ["--node", 0]):
-        assert ramify("export", out, *node, "--html", tmp_path / "page.html").code == 0
-    wrong = ramify("cut", out, "--min-size", 3)
+        assert cladify("export", out, *node, "--html", tmp_path / "page.html").code == 0
+    wrong = cladify("cut", out, "--min-size", 3)
     assert wrong.code != 0 and "is cut by --n-clusters or --height alone" in " ".join(wrong.err.split())
-    wrong = ramify("fit", folder, *given, "--out", tmp_path / "other", "-k", 3)
+    wrong = cladify("fit", folder, *given, "--out", tmp_path / "other", "-k", 3)
     assert wrong.code != 0 and "is cut afterwards" in " ".join(wrong.err.replace("│", "").split())
 
 

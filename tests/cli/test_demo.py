@@ -1,4 +1,4 @@
-"""``ramify demo``, on the documentation of NumPy alone to be quick."""
+"""``cladify demo``, on the documentation of NumPy alone to be quick."""
 
 import dataclasses
 import json
@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ramify import datasets
-from ramify.io import read_items, read_labels, read_tree, read_vectors
-from ramify.taxonomy import Taxonomy
+from cladify import datasets
+from cladify.io import read_items, read_labels, read_tree, read_vectors
+from cladify.taxonomy import Taxonomy
 
 METHODS = ["--method", "hac", "--method", "random"]
 
@@ -24,13 +24,13 @@ def small(corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "load_docstrings", lambda: corpus)
 
 
-def test_demo(ramify, corpus, tmp_path: Path) -> None:
-    done = ramify("demo", *METHODS, "--out", "deep/er", "--branches", 12)
+def test_demo(cladify, corpus, tmp_path: Path) -> None:
+    done = cladify("demo", *METHODS, "--out", "deep/er", "--branches", 12)
     assert done.code == 0, done.err
     assert "dendrogram purity" in done.out and "random" in done.out and "seconds" in done.out
     assert "Their taxonomy" in done.out and ".tree (hac" in done.out
     assert "├─ " in done.out and "  numpy." in done.out
-    assert "ramify info deep/er/docstrings.tree --items deep/er/docstrings.csv" in done.out
+    assert "cladify info deep/er/docstrings.tree --items deep/er/docstrings.csv" in done.out
     folder = tmp_path / "deep" / "er"
     tree = read_tree(folder / "docstrings.tree")
     assert tree.n_leaves == len(corpus.names)
@@ -39,25 +39,25 @@ def test_demo(ramify, corpus, tmp_path: Path) -> None:
     assert read_labels(folder / "docstrings.csv", "module").tolist() == corpus.module.tolist()
     assert Taxonomy.load(folder / "docstrings.taxonomy").items == corpus.names
     # What the demo suggests to try, works.
-    assert ramify("table", "deep/er/docstrings.taxonomy", "--out", "labels.csv").code == 0
-    done = ramify("info", "deep/er/docstrings.tree", "--items", "deep/er/docstrings.csv")
+    assert cladify("table", "deep/er/docstrings.taxonomy", "--out", "labels.csv").code == 0
+    done = cladify("info", "deep/er/docstrings.tree", "--items", "deep/er/docstrings.csv")
     assert done.code == 0 and "numpy." in done.out
 
 
-def test_demo_as_it_is_run_by_make(ramify, corpus, monkeypatch) -> None:
+def test_demo_as_it_is_run_by_make(cladify, corpus, monkeypatch) -> None:
     """All of its methods, on a few rows: one that cannot take part would end the demo."""
     rows = {field.name: getattr(corpus, field.name)[:150] for field in dataclasses.fields(corpus)}
     few = dataclasses.replace(corpus, **rows | {"terms": corpus.terms})
     monkeypatch.setattr(datasets, "load_docstrings", lambda: few)
-    done = ramify("demo", "--json")
+    done = cladify("demo", "--json")
     assert done.code == 0, done.err
     rows = {row["tree"] for row in json.loads(done.out)["scoreboard"]}
     assert {"graph", "hac", "hac, refined", "scc"} <= rows and "llama" not in rows
-    assert ramify("demo", "--method", "llama").code == 1
+    assert cladify("demo", "--method", "llama").code == 1
 
 
-def test_demo_as_json(ramify, corpus) -> None:
-    done = ramify("demo", *METHODS, "--json")
+def test_demo_as_json(cladify, corpus) -> None:
+    done = cladify("demo", *METHODS, "--json")
     data = json.loads(done.out)
     assert data["n"] == len(corpus.names) and data["best"].startswith("hac")
     purity = {row["tree"]: row["dendrogram purity"] for row in data["scoreboard"]}
@@ -66,16 +66,16 @@ def test_demo_as_json(ramify, corpus) -> None:
     assert mw["hac, refined"] > mw["hac"] > mw["random"]
 
 
-def test_demo_needs_a_place_and_known_methods(ramify, tmp_path: Path) -> None:
+def test_demo_needs_a_place_and_known_methods(cladify, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    done = ramify("demo", "--out", "file")
+    done = cladify("demo", "--out", "file")
     assert done.code == 1 and "cannot make the folder file" in done.err
-    done = ramify("demo", "--method", "hax")
+    done = cladify("demo", "--method", "hax")
     assert done.code == 1 and "Did you mean 'hac'?" in done.err
 
 
 def test_words_say_what_a_group_is_about(corpus) -> None:
-    import ramify as package
+    import cladify as package
 
     taxonomy = package.Taxonomy.fit(corpus.X, corpus.names, texts=corpus.described)
     of_module = np.flatnonzero(corpus.module == "numpy.polynomial")

@@ -1,4 +1,4 @@
-"""``ramify compare``, ``plot``, ``export`` and the door of ``explore``."""
+"""``cladify compare``, ``plot``, ``export`` and the door of ``explore``."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import ramify as package
-from ramify.cli.contest import contest
+import cladify as package
+from cladify.cli.contest import contest
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def rows(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_compare_has_every_figure_and_says_what_it_left_out(ramify, rows: Path) -> None:
+def test_compare_has_every_figure_and_says_what_it_left_out(cladify, rows: Path) -> None:
     given = ["-m", "kmeans", "-m", "llama", "--labels", rows / "y.txt", "--chart", rows / "c.png", "--json"]
-    done = ramify("compare", rows / "x.npy", *given)
+    done = cladify("compare", rows / "x.npy", *given)
     assert done.code == 0, done.err
     assert "llama: left out. llama gives clusters that overlap" in done.err
     assert json.loads(done.out)["chart"] == str(rows / "c.png")
@@ -32,15 +32,15 @@ def test_compare_has_every_figure_and_says_what_it_left_out(ramify, rows: Path) 
     assert (rows / "c.png").stat().st_size > 5000
 
 
-def test_compare_draws_in_the_terminal(ramify, rows: Path) -> None:
-    done = ramify("compare", rows / "x.npy", "-m", "kmeans", "--metric", "sqeuclidean")
+def test_compare_draws_in_the_terminal(cladify, rows: Path) -> None:
+    done = cladify("compare", rows / "x.npy", "-m", "kmeans", "--metric", "sqeuclidean")
     assert done.code == 0, done.err
     assert "█" in done.out
     assert "kmeans ...\nkmeans: " in done.err
 
 
-def test_compare_without_any_tree(ramify, rows: Path) -> None:
-    done = ramify("compare", rows / "x.npy", "-m", "llama", "-q")
+def test_compare_without_any_tree(cladify, rows: Path) -> None:
+    done = cladify("compare", rows / "x.npy", "-m", "llama", "-q")
     assert done.code == 1
     assert done.err.splitlines()[-1].endswith("No method gave a tree; the lines above say why.")
 
@@ -56,22 +56,22 @@ def test_the_clock_counts_the_method_alone(rows: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["dendrogram", "icicle", "sizes", "disk", "heatmap"])
-def test_plot(ramify, rows: Path, kind: str) -> None:
+def test_plot(cladify, rows: Path, kind: str) -> None:
     out = rows / f"{kind}.svg"
     given = ["--vectors", rows / "x.npy"] if kind == "heatmap" else []
-    done = ramify("plot", rows / "x.tree", "--kind", kind, "--items", rows / "names.txt", "--out", out, *given)
+    done = cladify("plot", rows / "x.tree", "--kind", kind, "--items", rows / "names.txt", "--out", out, *given)
     assert done.code == 0, done.err
     assert out.read_text().startswith("<?xml")
 
 
-def test_a_heat_map_needs_its_rows(ramify, rows: Path) -> None:
-    done = ramify("plot", rows / "x.tree", "--kind", "heatmap", "--out", rows / "h.png")
+def test_a_heat_map_needs_its_rows(cladify, rows: Path) -> None:
+    done = cladify("plot", rows / "x.tree", "--kind", "heatmap", "--out", rows / "h.png")
     assert done.code == 2
     assert "--vectors" in done.err
 
 
-def test_export_html(ramify, rows: Path) -> None:
-    done = ramify(
+def test_export_html(cladify, rows: Path) -> None:
+    done = cladify(
         "export", rows / "x.tree", "--items", rows / "names.txt", "--html", rows / "x.html", "--title", "T <b>"
     )
     assert done.code == 0, done.err
@@ -93,12 +93,12 @@ def test_export_html(ramify, rows: Path) -> None:
         (["--save", "x.taxonomy", "--port", "70000"], "port must be in"),
     ],
 )
-def test_explore_refuses_what_does_not_fit(ramify, rows: Path, given, message) -> None:
+def test_explore_refuses_what_does_not_fit(cladify, rows: Path, given, message) -> None:
     (rows / "y_short.txt").write_text("a\nb\n")
     np.save(rows / "short.npy", np.zeros((3, 2)))
     package.Tree([2, 2, -1]).save(rows / "other.tree")
     (rows / "empty.npy").write_bytes(b"")
     values = [rows / word if Path(word).suffix else word for word in given]
-    done = ramify("explore", rows / "x.tree", "--no-browser", *values)
+    done = cladify("explore", rows / "x.tree", "--no-browser", *values)
     assert done.code == 1
     assert message in done.err and len(done.err.strip().splitlines()) == 1

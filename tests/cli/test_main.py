@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import typer.main
 
-import ramify as package
-from ramify.cli import app
+import cladify as package
+from cladify.cli import app
 
 COMMANDS = sorted(typer.main.get_command(app).commands)
 
@@ -23,12 +23,12 @@ def python(*arguments: str, **options: object) -> subprocess.CompletedProcess[st
     )
 
 
-def test_version_and_help(ramify) -> None:
-    assert ramify("--version").out == f"ramify {package.__version__}\n"
-    done = ramify("--help")
+def test_version_and_help(cladify) -> None:
+    assert cladify("--version").out == f"cladify {package.__version__}\n"
+    done = cladify("--help")
     assert done.code == 0 and all(command in done.out for command in COMMANDS)
     for command in COMMANDS:
-        assert ramify(command, "-h").code == 0
+        assert cladify(command, "-h").code == 0
 
 
 @pytest.mark.parametrize(
@@ -42,53 +42,53 @@ def test_version_and_help(ramify) -> None:
         ("fit x.npy --param linkage", "--param takes NAME=VALUE, got 'linkage'"),
     ],
 )
-def test_usage_errors(ramify, points, command: str, message: str) -> None:
-    done = ramify(*command.split())
+def test_usage_errors(cladify, points, command: str, message: str) -> None:
+    done = cladify(*command.split())
     assert done.code == 2 and done.out == ""
-    assert done.err.startswith("ramify: error: ") and done.err.count("\n") == 1
+    assert done.err.startswith("cladify: error: ") and done.err.count("\n") == 1
     assert message in done.err and "--help" in done.err
 
 
-def test_a_command_alone_shows_its_help(ramify) -> None:
+def test_a_command_alone_shows_its_help(cladify) -> None:
     for command in ("fit", "info", "cut", "convert", "score", "refine"):
-        done = ramify(command)
-        assert f"Usage: ramify {command}" in done.out + done.err and "error" not in done.err
+        done = cladify(command)
+        assert f"Usage: cladify {command}" in done.out + done.err and "error" not in done.err
 
 
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
-    done = python("-m", "ramify", "info", "none.tree", "--debug", cwd=tmp_path)
+    done = python("-m", "cladify", "info", "none.tree", "--debug", cwd=tmp_path)
     assert done.returncode == 1 and "Traceback" in done.stderr and "FileError" in done.stderr
-    done = python("-m", "ramify", "info", "none.tree", cwd=tmp_path)
-    assert done.returncode == 1 and done.stderr == "ramify: error: none.tree does not exist.\n"
+    done = python("-m", "cladify", "info", "none.tree", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr == "cladify: error: none.tree does not exist.\n"
 
 
-def test_bugs_are_one_line_too(ramify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_bugs_are_one_line_too(cladify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "t.nwk").write_text("(0,1);")
 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by\nzero")
 
     monkeypatch.setattr(package.Tree, "describe", broken)
-    done = ramify("info", "t.nwk")
+    done = cladify("info", "t.nwk")
     assert done.code == 1
-    assert done.err == "ramify: error: ZeroDivisionError: by zero (a bug in ramify; --debug shows where)\n"
+    assert done.err == "cladify: error: ZeroDivisionError: by zero (a bug in cladify; --debug shows where)\n"
 
 
-def test_ctrl_c(ramify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_ctrl_c(cladify, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "t.nwk").write_text("(0,1);")
 
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(package.Tree, "describe", stopped)
-    done = ramify("info", "t.nwk")
+    done = cladify("info", "t.nwk")
     assert done.code == 130 and "Traceback" not in done.err
 
 
 def test_a_reader_that_stops_reading(tmp_path: Path) -> None:
     n = 100_000
     (tmp_path / "t.nwk").write_text("(" + ",".join(map(str, range(n))) + ");")
-    command = f"{sys.executable} -m ramify cut t.nwk --height 0 | head -n 1"
+    command = f"{sys.executable} -m cladify cut t.nwk --height 0 | head -n 1"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
@@ -98,7 +98,9 @@ def test_a_reader_that_stops_reading(tmp_path: Path) -> None:
 def test_interrupt_of_a_running_process(tmp_path: Path) -> None:
     """A process that waits (here: for a named pipe) stops at once, with 130 and no traceback."""
     os.mkfifo(tmp_path / "slow.nwk")
-    child = subprocess.Popen([sys.executable, "-m", "ramify", "info", "slow.nwk"], cwd=tmp_path, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "cladify", "info", "slow.nwk"], cwd=tmp_path, stderr=subprocess.PIPE
+    )
     time.sleep(1.5)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=20)
@@ -128,10 +130,10 @@ def median_seconds(*arguments: str) -> float:
 
 
 def test_import_is_quick() -> None:
-    assert not loaded_by("import ramify") & (HEAVY | {"numpy", "typer", "rich"})
-    assert median_seconds("-c", "import ramify") < 0.5
+    assert not loaded_by("import cladify") & (HEAVY | {"numpy", "typer", "rich"})
+    assert median_seconds("-c", "import cladify") < 0.5
 
 
 def test_help_is_quick() -> None:
-    assert not loaded_by("from ramify.cli import run; run(['--help'])") & (HEAVY | {"numpy"})
-    assert median_seconds("-m", "ramify", "--help") < 0.7
+    assert not loaded_by("from cladify.cli import run; run(['--help'])") & (HEAVY | {"numpy"})
+    assert median_seconds("-m", "cladify", "--help") < 0.7

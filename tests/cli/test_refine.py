@@ -1,12 +1,12 @@
-"""``ramify refine``, and ``ramify fit --refine``."""
+"""``cladify refine``, and ``cladify fit --refine``."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import ramify as package
-from ramify.io import read_tree
+import cladify as package
+from cladify.io import read_tree
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def poor(points: np.ndarray, tmp_path: Path) -> package.Tree:
     return tree
 
 
-def test_refine(ramify, poor, tmp_path: Path) -> None:
-    done = ramify("refine", "poor.tree", "x.npy", "--items", "names.txt")
+def test_refine(cladify, poor, tmp_path: Path) -> None:
+    done = cladify("refine", "poor.tree", "x.npy", "--items", "names.txt")
     assert done.code == 0 and done.err == ""
     assert "ckmm (sqeuclidean): " in done.out and " → " in done.out and "tree: poor-refined.tree" in done.out
     better = read_tree(tmp_path / "poor-refined.tree")
@@ -27,28 +27,28 @@ def test_refine(ramify, poor, tmp_path: Path) -> None:
     assert read_tree(tmp_path / "poor.tree") == poor
 
 
-def test_refine_as_json(ramify, poor, points: np.ndarray, tmp_path: Path) -> None:
-    data = ramify(
+def test_refine_as_json(cladify, poor, points: np.ndarray, tmp_path: Path) -> None:
+    data = cladify(
         "refine", "poor.tree", "x.npy", "--objective", "mw", "--budget-seconds", 5, "-o", "b.nwk", "--json"
     ).json
     assert data["improved"] and data["objective"] == "mw" and data["after"] > data["before"]
     value = package.score(read_tree(tmp_path / "b.nwk"), points, objective="mw").value
     assert data["after"] == pytest.approx(value)
-    data = ramify("refine", "b.nwk", "x.npy", "--objective", "mw", "--json").json
+    data = cladify("refine", "b.nwk", "x.npy", "--objective", "mw", "--json").json
     assert data["improved"] is False
-    assert "no move helps" in ramify("refine", "b.nwk", "x.npy", "--objective", "mw").out
+    assert "no move helps" in cladify("refine", "b.nwk", "x.npy", "--objective", "mw").out
 
 
-def test_refine_on_a_matrix(ramify, poor, points: np.ndarray, tmp_path: Path) -> None:
+def test_refine_on_a_matrix(cladify, poor, points: np.ndarray, tmp_path: Path) -> None:
     np.save(tmp_path / "d.npy", package.similarity.sqeuclidean(points))
-    data = ramify("refine", "poor.tree", "d.npy", "--metric", "precomputed", "--objective", "ckmm", "--json").json
+    data = cladify("refine", "poor.tree", "d.npy", "--metric", "precomputed", "--objective", "ckmm", "--json").json
     assert data["improved"] and data["metric"] == "precomputed"
     assert read_tree(tmp_path / "poor-refined.tree").cut(n_clusters=2).tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_fit_and_refine(ramify, points: np.ndarray, tmp_path: Path) -> None:
+def test_fit_and_refine(cladify, points: np.ndarray, tmp_path: Path) -> None:
     for goal in ("auto", "ckmm"):
-        assert ramify("fit", "x.npy", "-m", "random", "--refine", goal, "--seed", 1, "-q").code == 0
+        assert cladify("fit", "x.npy", "-m", "random", "--refine", goal, "--seed", 1, "-q").code == 0
         assert read_tree(tmp_path / "x.tree").cut(n_clusters=2).tolist() == [0, 0, 0, 1, 1, 1]
 
 
@@ -65,9 +65,9 @@ def test_fit_and_refine(ramify, points: np.ndarray, tmp_path: Path) -> None:
         ("fit x.npy --refine cost", "is not known"),
     ],
 )
-def test_errors(ramify, poor, points: np.ndarray, tmp_path: Path, command: str, message: str) -> None:
+def test_errors(cladify, poor, points: np.ndarray, tmp_path: Path, command: str, message: str) -> None:
     np.save(tmp_path / "few.npy", points[:2])
     np.save(tmp_path / "below.npy", points - 10)
-    done = ramify(*command.split())
+    done = cladify(*command.split())
     assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
     assert message in done.err

@@ -1,13 +1,13 @@
-"""``ramify score``."""
+"""``cladify score``."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import ramify as package
+import cladify as package
 
-pytest.importorskip("ramify.metrics")
+pytest.importorskip("cladify.metrics")
 
 
 @pytest.fixture
@@ -18,27 +18,27 @@ def tree(points: np.ndarray, tmp_path: Path) -> package.Tree:
     return tree
 
 
-def test_score(ramify, tree, points: np.ndarray) -> None:
-    done = ramify("score", "t.tree", "x.npy", "--labels", "y.txt")
+def test_score(cladify, tree, points: np.ndarray) -> None:
+    done = cladify("score", "t.tree", "x.npy", "--labels", "y.txt")
     assert done.code == 0 and done.err == ""
     for text in ("mw (cosine, 6 leaves", "ckmm (sqeuclidean, 6 leaves", "dendrogram purity: 1.0000", "best f1: 1.0000"):
         assert text in done.out
 
 
-def test_score_as_json(ramify, tree, points: np.ndarray) -> None:
-    data = ramify("score", "t.tree", "x.npy", "--objective", "dasgupta", "--objective", "mw", "--json").json
+def test_score_as_json(cladify, tree, points: np.ndarray) -> None:
+    data = cladify("score", "t.tree", "x.npy", "--objective", "dasgupta", "--objective", "mw", "--json").json
     assert [entry["objective"] for entry in data["scores"]] == ["dasgupta", "mw"]
     assert data["scores"][1]["value"] == pytest.approx(package.score(tree, points, objective="mw").value)
     assert "dendrogram_purity" not in data
 
 
-def test_points_without_a_class_are_left_out(ramify, tree, tmp_path: Path) -> None:
+def test_points_without_a_class_are_left_out(cladify, tree, tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("0\n0\n-1\n1\n1\n-1\n")
-    assert ramify("score", "t.tree", "x.npy", "--labels", "some.txt", "--json").json["dendrogram_purity"] == 1.0
+    assert cladify("score", "t.tree", "x.npy", "--labels", "some.txt", "--json").json["dendrogram_purity"] == 1.0
 
 
-def test_the_metric_says_which_objective(ramify, tree) -> None:
-    data = ramify("score", "t.tree", "x.npy", "--metric", "euclidean", "--json").json
+def test_the_metric_says_which_objective(cladify, tree) -> None:
+    data = cladify("score", "t.tree", "x.npy", "--metric", "euclidean", "--json").json
     assert [(entry["objective"], entry["metric"]) for entry in data["scores"]] == [("ckmm", "euclidean")]
 
 
@@ -55,12 +55,12 @@ def test_the_metric_says_which_objective(ramify, tree) -> None:
         ("score t.tree x.npy --labels alone.txt", "pairs of leaves with equal labels, and y has none"),
     ],
 )
-def test_errors(ramify, tree, tmp_path: Path, points: np.ndarray, command: str, message: str) -> None:
+def test_errors(cladify, tree, tmp_path: Path, points: np.ndarray, command: str, message: str) -> None:
     np.save(tmp_path / "few.npy", points[:2])
     np.save(tmp_path / "below.npy", points - 10)
     (tmp_path / "few.txt").write_text("a\nb\n")
     (tmp_path / "noise.txt").write_text("-1\n" * 6)
     (tmp_path / "alone.txt").write_text("0\n1\n2\n3\n-1\n-1\n")
-    done = ramify(*command.split())
+    done = cladify(*command.split())
     assert done.code == 1 and done.out == "" and done.err.count("\n") == 1
     assert message in done.err

@@ -29,7 +29,7 @@
 
 namespace {
 
-using namespace ramify;
+using namespace cladify;
 
 int failures = 0;
 

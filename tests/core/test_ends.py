@@ -5,11 +5,11 @@ import contextlib
 import numpy as np
 import pytest
 
-import ramify
-from ramify import _core
-from ramify.agglomerate._search import search_all, search_some
-from ramify.errors import RamifyError
-from ramify.progress import Progress
+import cladify
+from cladify import _core
+from cladify.agglomerate._search import search_all, search_some
+from cladify.errors import CladifyError
+from cladify.progress import Progress
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 
@@ -58,32 +58,32 @@ def test_methods_and_refinement_end_with_an_outlier(strange, dtype):
     X = _data(strange)
     if dtype == np.float32:
         X = np.clip(X, -1e38, 1e38).astype(dtype)
-    tree = ramify.RandomTree(random_state=0).fit(X[:, :1] * 0).tree_
-    runs = [lambda o=o: ramify.refine(tree, X, objective=o, random_state=0) for o in ("ckmm", "dasgupta")]
+    tree = cladify.RandomTree(random_state=0).fit(X[:, :1] * 0).tree_
+    runs = [lambda o=o: cladify.refine(tree, X, objective=o, random_state=0) for o in ("ckmm", "dasgupta")]
     runs += [
-        lambda linkage=linkage, metric=metric: ramify.HAC(linkage=linkage, metric=metric).fit(X)
+        lambda linkage=linkage, metric=metric: cladify.HAC(linkage=linkage, metric=metric).fit(X)
         for linkage in ("complete", "average", "single")
         for metric in ("euclidean", "dot", "rbf")
     ]
-    runs += [lambda m=m: ramify.fit(X, method=m, random_state=0) for m in ("robust", "bisect", "kmeans", "scc")]
+    runs += [lambda m=m: cladify.fit(X, method=m, random_state=0) for m in ("robust", "bisect", "kmeans", "scc")]
     for run in runs:
-        with np.errstate(all="ignore"), contextlib.suppress(RamifyError, ArithmeticError):
+        with np.errstate(all="ignore"), contextlib.suppress(CladifyError, ArithmeticError):
             run()
 
 
 @pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e150])
 def test_robust_ends_where_squares_vanish_or_overflow(scale):
     X = np.random.default_rng(2).normal(size=(80, 3)) * scale
-    with np.errstate(all="ignore"), contextlib.suppress(RamifyError, ArithmeticError):
-        ramify.RobustSingleLinkage().fit(X)
+    with np.errstate(all="ignore"), contextlib.suppress(CladifyError, ArithmeticError):
+        cladify.RobustSingleLinkage().fit(X)
 
 
 @pytest.mark.parametrize("weight", [1e308, 1e-310])
 @pytest.mark.parametrize("linkage", ["average", "ward", "complete", "single", "centroid"])
 def test_weights_whose_sums_overflow_end(weight, linkage):
     X = np.random.default_rng(3).normal(size=(60, 3))
-    with np.errstate(all="ignore"), contextlib.suppress(RamifyError):
-        ramify.HAC(linkage=linkage).fit(X, sample_weight=np.full(60, weight))
+    with np.errstate(all="ignore"), contextlib.suppress(CladifyError):
+        cladify.HAC(linkage=linkage).fit(X, sample_weight=np.full(60, weight))
 
 
 def test_an_unknown_linkage_of_a_graph_is_refused():

@@ -9,8 +9,8 @@ import pytest
 SCRIPT = """
 import os, signal, sys, time, warnings
 import numpy as np
-import ramify
-from ramify.auto import METHODS
+import cladify
+from cladify.auto import METHODS
 
 X = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
 
@@ -18,7 +18,7 @@ def fit(method):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps = {"n_steps": 10} if METHODS[method].family == "gradient" else {}
-        return ramify.fit(X, method=method, random_state=0, n_jobs=2, **steps).height
+        return cladify.fit(X, method=method, random_state=0, n_jobs=2, **steps).height
 
 def forked(method, expected):
     child = os.fork()
@@ -44,12 +44,12 @@ sys.exit(str(bad) if bad else 0)
 POOL = """
 import multiprocessing, sys
 import numpy as np
-import ramify
+import cladify
 
 X = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
 
 def fit(method):
-    return ramify.fit(X, method=method, random_state=0, n_jobs=2).height
+    return cladify.fit(X, method=method, random_state=0, n_jobs=2).height
 
 if __name__ == "__main__":
     methods = ["scc", "kmeans", "hac", "bisect"]

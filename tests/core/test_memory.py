@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify import _core
-from ramify.auto import METHODS
-from ramify.errors import NotEnoughMemory
+import cladify
+from cladify import _core
+from cladify.auto import METHODS
+from cladify.errors import NotEnoughMemory
 
 FAILURES = 84  # a method: 1000 over twelve methods
 EVERYTHING = 2**40
@@ -50,7 +50,7 @@ def test_every_allocation_of_a_fit_may_fail(method, X):
     steps = {"n_steps": 10} if METHODS[method].family == "gradient" else {}
 
     def run():
-        return ramify.fit(X, method=method, random_state=0, n_jobs=2, **steps).height
+        return cladify.fit(X, method=method, random_state=0, n_jobs=2, **steps).height
 
     failed, count = fails_everywhere(run, np.array_equal)
     assert failed >= 0.9 * min(count, FAILURES)
@@ -58,18 +58,18 @@ def test_every_allocation_of_a_fit_may_fail(method, X):
 
 @pytest.mark.parametrize("linkage", ["complete", "single", "centroid", "ward", "weighted"])
 def test_every_allocation_of_a_linkage_may_fail(linkage, X):
-    failed, count = fails_everywhere(lambda: ramify.HAC(linkage=linkage, n_jobs=2).fit(X).tree_.parent, np.array_equal)
+    failed, count = fails_everywhere(lambda: cladify.HAC(linkage=linkage, n_jobs=2).fit(X).tree_.parent, np.array_equal)
     assert failed >= 0.9 * min(count, FAILURES)
 
 
 def test_every_allocation_of_refinement_scores_and_measures_may_fail(X):
-    tree = ramify.RandomTree(random_state=0).fit(X).tree_
+    tree = cladify.RandomTree(random_state=0).fit(X).tree_
     labels = np.arange(len(X)) % 7
 
     def run():
-        better = ramify.refine(tree, X, objective="ckmm", random_state=0, n_jobs=2)
-        score = ramify.score(better, X, objective="ckmm", n_jobs=2)
-        return better.parent, score.value, ramify.metrics.dendrogram_purity(better, labels)
+        better = cladify.refine(tree, X, objective="ckmm", random_state=0, n_jobs=2)
+        score = cladify.score(better, X, objective="ckmm", n_jobs=2)
+        return better.parent, score.value, cladify.metrics.dendrogram_purity(better, labels)
 
     def same(a, b):
         return np.array_equal(a[0], b[0]) and a[1:] == b[1:]
@@ -80,11 +80,11 @@ def test_every_allocation_of_refinement_scores_and_measures_may_fail(X):
 
 @pytest.mark.parametrize(
     ("model", "what"),
-    [(ramify.SCC(), "Contraction"), (ramify.HAC(linkage="single"), "Single linkage")],
+    [(cladify.SCC(), "Contraction"), (cladify.HAC(linkage="single"), "Single linkage")],
     ids=["rounds", "single linkage"],
 )
 def test_a_graph_that_will_not_fit_is_refused_before_the_work(model, what, X, monkeypatch):
-    graph = ramify.neighbors(X, 5)
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    graph = cladify.neighbors(X, 5)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=rf"{what} of a graph of 90 points .* fewer neighbours"):
         model.fit(graph)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-import ramify
-from ramify.datasets import btgm
-from ramify.errors import InvalidInput
-from ramify.metrics import dendrogram_purity
+import cladify
+from cladify.datasets import btgm
+from cladify.errors import InvalidInput
+from cladify.metrics import dendrogram_purity
 
 
 @pytest.mark.parametrize("shifted", [False, True])
@@ -35,7 +35,7 @@ def test_true_tree_holds_components():
 def test_ward_recovers_separated_mixtures(seed):
     """Corollary 1: components far apart beside √d, and each step up much farther."""
     data = btgm(8, 12, n_features=8, margin=40.0, alpha=4.0, shifted=bool(seed % 2), random_state=seed)
-    tree = ramify.fit(data.X, "hac", linkage="ward")
+    tree = cladify.fit(data.X, "hac", linkage="ward")
     for k, shift in ((8, 0), (4, 1), (2, 2)):
         labels = tree.cut(n_clusters=k)
         assert len(np.unique(np.column_stack([labels, data.y >> shift]), axis=0)) == k

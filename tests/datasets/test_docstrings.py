@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from ramify.datasets import load_docstrings
-from ramify.errors import InvalidInput
+from cladify.datasets import load_docstrings
+from cladify.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
-import ramify
-from ramify import Tree, datasets
-from ramify.errors import InvalidInput
+import cladify
+from cladify import Tree, datasets
+from cladify.errors import InvalidInput
 
 SEEDS = range(12)
 GENERATORS = [
@@ -79,8 +79,8 @@ def test_strictly_separated(d) -> None:
         same = squareform(y[:, None] == y, checks=False).astype(bool)
         distance = pdist(X)
         no_threshold += distance[same].max() > distance[~same].min()
-        tree = ramify.HAC().fit(X).tree_
-        assert float(ramify.metrics.dendrogram_purity(tree, y)) == 1.0
+        tree = cladify.HAC().fit(X).tree_
+        assert float(cladify.metrics.dendrogram_purity(tree, y)) == 1.0
     assert no_threshold > len(SEEDS) // 2
 
 
@@ -150,9 +150,9 @@ def test_chains(d) -> None:
         assert distance[edge].max() < 1.5
         assert distance[~edge & ~np.eye(100, dtype=bool)].min() >= 2
         single = Tree.from_linkage(linkage(data.X, "single"))
-        assert float(ramify.metrics.dendrogram_purity(single, data.y)) == 1.0
+        assert float(cladify.metrics.dendrogram_purity(single, data.y)) == 1.0
         average = Tree.from_linkage(linkage(data.X, "average"))
-        misled += float(ramify.metrics.dendrogram_purity(average, data.y)) < 0.9
+        misled += float(cladify.metrics.dendrogram_purity(average, data.y)) < 0.9
     assert misled == len(SEEDS)
     with pytest.raises(InvalidInput, match="n_features must be at least 2"):
         datasets.make_chains(n_features=1)
@@ -206,8 +206,8 @@ def test_trees_cannot_hold_noisy_clusters() -> None:
     X, y = datasets.make_noisy_separated(random_state=0)
     similarity = dense(X @ X.T)
     assert np.mean(y[(similarity - 2 * np.eye(len(y))).argmax(axis=1)] != y) == 0.25
-    tree = ramify.HAC(metric="cosine").fit(dense(X)).tree_
-    assert float(ramify.metrics.dendrogram_purity(tree, y)) < 0.95
+    tree = cladify.HAC(metric="cosine").fit(dense(X)).tree_
+    assert float(cladify.metrics.dendrogram_purity(tree, y)) < 0.95
 
 
 def test_noise_that_does_not_fit() -> None:
@@ -256,7 +256,7 @@ def average_tree(similarity) -> Tree:
 
 
 def moseley_wang(tree, similarity) -> float:
-    return ramify.score(tree, similarity, metric="precomputed-similarity", objective="mw").value
+    return cladify.score(tree, similarity, metric="precomputed-similarity", objective="mw").value
 
 
 def groups_first(y) -> Tree:
@@ -294,7 +294,7 @@ def test_hard_line() -> None:
     X, y = data = datasets.make_hard_line()
     similarity = np.exp(-data.gamma * squareform(pdist(X, "sqeuclidean")))
     value = moseley_wang(average_tree(similarity), similarity)
-    best = ramify.objectives.optimal_tree(similarity, metric="precomputed-similarity", objective="mw")
+    best = cladify.objectives.optimal_tree(similarity, metric="precomputed-similarity", objective="mw")
     assert abs(value / moseley_wang(best, similarity) - 0.75) < 0.05
     assert best.cut(n_clusters=2).tolist() == y.tolist()
 

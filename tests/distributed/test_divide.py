@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed.divide import divide_tree
-from ramify.distributed.sources import open_vectors
-from ramify.errors import InvalidInput
+import cladify
+from cladify.distributed.divide import divide_tree
+from cladify.distributed.sources import open_vectors
+from cladify.errors import InvalidInput
 
 
 def blobs(n=1200, d=8, k=15):
@@ -22,7 +22,7 @@ def vectors(client):
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
-@pytest.mark.parametrize("method", [ramify.BisectingKMeans, ramify.BisectConquer])
+@pytest.mark.parametrize("method", [cladify.BisectingKMeans, cladify.BisectConquer])
 def test_value_and_heights(client, vectors, method, metric):
     X, _ = blobs()
     model = method(metric=metric, random_state=0, n_jobs=1)
@@ -31,7 +31,7 @@ def test_value_and_heights(client, vectors, method, metric):
     told = tree.info["distributed"]
     assert tree.is_binary and tree.n_leaves == 1200 and told["top_leaves"] > 4 and told["largest_leaf"] < 600
     objective = "ckmm" if metric == "sqeuclidean" else "mw"
-    value, expected = (ramify.score(t, X, objective=objective, metric=metric).normalized for t in (tree, local))
+    value, expected = (cladify.score(t, X, objective=objective, metric=metric).normalized for t in (tree, local))
     assert value > expected - 0.03
     # Heights of the upper nodes, from their rows.
     for v in range(tree.n_nodes - 1, tree.n_nodes - 4, -1):
@@ -42,7 +42,7 @@ def height(X, tree, v, method, metric):
     z = X.astype(np.float64)
     if metric == "cosine":
         z /= np.linalg.norm(z, axis=1, keepdims=True)
-    if method is ramify.BisectingKMeans:
+    if method is cladify.BisectingKMeans:
         z = z[tree.members(v)]
         if metric == "cosine":
             return len(z) - np.linalg.norm(z.sum(axis=0))
@@ -54,14 +54,14 @@ def height(X, tree, v, method, metric):
 
 def test_few_rows_are_the_local_tree(client, vectors):
     X, _ = blobs()
-    model = ramify.BisectingKMeans(random_state=1, n_jobs=1)
+    model = cladify.BisectingKMeans(random_state=1, n_jobs=1)
     tree = divide_tree(vectors, model, client)
     np.testing.assert_array_equal(tree.parent, model.fit(X).tree_.parent)
 
 
 def test_equal_rows_and_other_metrics(client, vectors):
     same = open_vectors(np.ones((40, 2), dtype=np.float32), client=client)
-    tree = divide_tree(same, ramify.BisectingKMeans(random_state=0, n_jobs=1), client, most=10)
+    tree = divide_tree(same, cladify.BisectingKMeans(random_state=0, n_jobs=1), client, most=10)
     assert tree.n_leaves == 40 and tree.height.max() == 0
     with pytest.raises(InvalidInput, match="split under cosine or sqeuclidean, got 'euclidean'"):
-        divide_tree(vectors, ramify.BisectConquer(metric="euclidean"), client, most=10)
+        divide_tree(vectors, cladify.BisectConquer(metric="euclidean"), client, most=10)

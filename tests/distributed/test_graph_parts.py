@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import ramify
-from ramify.errors import InvalidInput
+import cladify
+from cladify.errors import InvalidInput
 
 pytest.importorskip("distributed")
 
-from ramify.distributed import ShardedGraph
-from ramify.distributed.graph_parts import even_offsets, part_of
+from cladify.distributed import ShardedGraph
+from cladify.distributed.graph_parts import even_offsets, part_of
 
 
 def rows(n=120, d=5, seed=0):
@@ -33,7 +33,7 @@ def directed_parts(graph, n_parts, values):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot"])
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
 def test_symmetrize_is_the_local_one(metric, n_parts):
-    graph = ramify.neighbors(rows(), 4, metric=metric)
+    graph = cladify.neighbors(rows(), 4, metric=metric)
     values = "weight" if metric == "dot" else "distance"
     whole = graph.symmetrize()
     parts = directed_parts(graph, n_parts, values).symmetrize()
@@ -50,7 +50,7 @@ def test_the_two_directions_may_differ():
 
     matrix = csr_array(np.array([[0, 1.0, 5.0], [3.0, 0, 0], [0, 2.0, 0]], dtype=np.float32))
     for kind, values in (("similarity", "weight"), ("distance", "distance")):
-        graph = ramify.NeighborGraph.from_scipy(matrix, kind=kind)
+        graph = cladify.NeighborGraph.from_scipy(matrix, kind=kind)
         parts = directed_parts(graph, 2, values)
         found = ShardedGraph(parts.offsets, parts.parts, values=values, kind=kind).symmetrize().gather()
         whole = graph.symmetrize()
@@ -58,11 +58,11 @@ def test_the_two_directions_may_differ():
 
 
 def test_more_parts_than_points_and_a_single_point():
-    graph = ramify.neighbors(rows(3), 2)
+    graph = cladify.neighbors(rows(3), 2)
     parts = ShardedGraph.from_graph(graph, 5)
     assert parts.n == 3 and parts.n_parts == 5
     np.testing.assert_array_equal(parts.gather().indices, graph.symmetrize().indices)
-    lonely = ramify.NeighborGraph([0, 0], np.empty(0, np.int32), np.empty(0, np.float32))
+    lonely = cladify.NeighborGraph([0, 0], np.empty(0, np.int32), np.empty(0, np.float32))
     assert ShardedGraph.from_graph(lonely, 2).gather().n_points == 1
 
 

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed import ShardedGraph
-from ramify.distributed import _graph_tree_tasks as tasks
-from ramify.distributed.graph_tree import graph_tree
-from ramify.distributed.sources import open_vectors
-from ramify.distributed.workdir import WorkDir
-from ramify.graph.heights import by_rows, typicality
-from ramify.similarity import get_similarity
+import cladify
+from cladify.distributed import ShardedGraph
+from cladify.distributed import _graph_tree_tasks as tasks
+from cladify.distributed.graph_tree import graph_tree
+from cladify.distributed.sources import open_vectors
+from cladify.distributed.workdir import WorkDir
+from cladify.graph.heights import by_rows, typicality
+from cladify.similarity import get_similarity
 
 
 def directed(graph, offsets):
@@ -31,21 +31,21 @@ def test_groups_and_the_local_tree(client, metric):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 12, 500)
     X = (3 * rng.normal(size=(12, 8))[y] + rng.normal(size=(500, 8))).astype(np.float32)
-    model = ramify.GraphTree(metric=metric, n_jobs=1).fit(X)
+    model = cladify.GraphTree(metric=metric, n_jobs=1).fit(X)
     vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
     graph = directed(model.graph_, vectors.offsets)
-    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client)
+    tree = graph_tree(vectors, graph, cladify.GraphTree(metric=metric, n_jobs=1), client)
     np.testing.assert_array_equal(tree.parent, model.tree_.parent)
     np.testing.assert_array_equal(tree.height, model.tree_.height)
 
-    tree = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
+    tree = graph_tree(vectors, graph, cladify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
     assert tree.is_binary and tree.n_leaves == 500 and tree.info["scales"][0] == 500 > tree.info["scales"][1]
     assert tree.info["n_edges"] == model.graph_.n_edges
     height = by_rows(tree, X, get_similarity(metric), typicality(model.graph_))
     np.testing.assert_allclose(tree.height, height, rtol=1e-9, atol=1e-9 * height[-1])
-    purity = ramify.metrics.dendrogram_purity
+    purity = cladify.metrics.dendrogram_purity
     assert purity(tree, y) > purity(model.tree_, y) - 0.03
-    again = graph_tree(vectors, graph, ramify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
+    again = graph_tree(vectors, graph, cladify.GraphTree(metric=metric, n_jobs=1), client, n_groups=3)
     np.testing.assert_array_equal(again.parent, tree.parent)
 
 
@@ -54,8 +54,8 @@ def test_groups_that_hardly_any_row_comes_to(client):
     X = np.repeat(np.array([[0.0], [1.0]], dtype=np.float32), 60, axis=0)
     X = np.concatenate([X, [[50.0], [90.0]]]).astype(np.float32)
     vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 2)
-    graph = directed(ramify.neighbors(X, 6), vectors.offsets)
-    tree = graph_tree(vectors, graph, ramify.GraphTree(), client, n_groups=4)
+    graph = directed(cladify.neighbors(X, 6), vectors.offsets)
+    tree = graph_tree(vectors, graph, cladify.GraphTree(), client, n_groups=4)
     assert tree.n_leaves == 122 and tree.is_binary and tree.is_monotone
     labels = tree.cut(n_clusters=4)
     assert np.ptp(labels[:60]) == 0 == np.ptp(labels[60:120]) and labels[0] != labels[60]
@@ -66,8 +66,8 @@ def test_a_run_that_was_cut_off_goes_on(client, monkeypatch, tmp_path):
     rng = np.random.default_rng(1)
     X = (3 * rng.normal(size=(6, 4))[rng.integers(0, 6, 300)] + rng.normal(size=(300, 4))).astype(np.float32)
     vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
-    graph = directed(ramify.neighbors(X, 6), vectors.offsets)
-    model = ramify.GraphTree(n_jobs=1)
+    graph = directed(cladify.neighbors(X, 6), vectors.offsets)
+    model = cladify.GraphTree(n_jobs=1)
     whole = graph_tree(vectors, graph, model, client, n_groups=3)
     work = WorkDir(str(tmp_path))
     with monkeypatch.context() as patch:

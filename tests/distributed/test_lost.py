@@ -10,9 +10,9 @@ import time
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed.cluster import connected
-from ramify.errors import RamifyError
+import cladify
+from cladify.distributed.cluster import connected
+from cladify.errors import CladifyError
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def same_tree(a, b):
 
 @pytest.fixture(scope="module")
 def tree(folder, client):
-    return ramify.fit(folder, method="scc", engine="dask", client=client)
+    return cladify.fit(folder, method="scc", engine="dask", client=client)
 
 
 @pytest.mark.slow
@@ -45,7 +45,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, tree):
                 killed.append(min(pids.values()))
                 os.kill(killed[0], signal.SIGKILL)
 
-        again = ramify.fit(folder, method="scc", engine="dask", client=client, progress=kill)
+        again = cladify.fit(folder, method="scc", engine="dask", client=client, progress=kill)
     assert len(killed) == 1
     assert same_tree(again, tree)
 
@@ -53,13 +53,13 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, tree):
 def test_rows_of_this_process_that_are_lost_with_a_worker_are_said():
     from dask import delayed
 
-    from ramify.distributed.cluster import run
+    from cladify.distributed.cluster import run
 
     with connected(n_workers=1) as client:
         rows = client.scatter(np.ones(3), hash=False)
         (pid,) = client.run(os.getpid).values()
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(RamifyError, match=r"sum: rows that this process had sent .* Save the array as shards"):
+        with pytest.raises(CladifyError, match=r"sum: rows that this process had sent .* Save the array as shards"):
             run(client, [delayed(np.sum)(rows)], stage="sum")
 
 
@@ -96,10 +96,10 @@ def test_a_lost_scheduler_is_said_and_the_next_call_goes_on(cluster, folder, tre
 
     options = {"method": "scc", "engine": "dask", "checkpoint": tmp_path / "kept"}
     with pytest.raises(
-        RamifyError, match=r"merge by point: the scheduler at tcp://127.* with checkpoint=FOLDER it goes"
+        CladifyError, match=r"merge by point: the scheduler at tcp://127.* with checkpoint=FOLDER it goes"
     ):
-        ramify.fit(folder, client=address, progress=kill, **options)
+        cladify.fit(folder, client=address, progress=kill, **options)
     # What was finished is not done again by the next scheduler.
     files = sorted((tmp_path / "kept").glob("*/found-*"))
-    again = ramify.fit(folder, client=client, **options)
+    again = cladify.fit(folder, client=client, **options)
     assert files and same_tree(again, tree)

@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed.methods import DISTRIBUTED
-from ramify.errors import InvalidInput
-from ramify.methods import METHODS
+import cladify
+from cladify.distributed.methods import DISTRIBUTED
+from cladify.errors import InvalidInput
+from cladify.methods import METHODS
 
 
 @pytest.mark.parametrize("method", DISTRIBUTED)
 def test_through_the_door(client, method):
     X = np.random.default_rng(0).normal(size=(90, 5)).astype(np.float32)
-    tree = ramify.fit(X, method=method, random_state=0, engine="dask", client=client)
+    tree = cladify.fit(X, method=method, random_state=0, engine="dask", client=client)
     assert tree.n_leaves == 90 and tree.info["method"] == method and tree.info["engine"] == "dask"
     assert tree.info["n"] == 90 and tree.info["distributed"]["n_parts"] >= 1
-    local = ramify.fit(X, method=method, random_state=0)
+    local = cladify.fit(X, method=method, random_state=0)
     np.testing.assert_array_equal(tree.parent, local.parent)
     np.testing.assert_allclose(tree.height, local.height, rtol=1e-6)
 
 
 def test_the_table_names_methods_and_graphs_have_theirs(client):
     assert set(DISTRIBUTED) <= {entry.name for entry in METHODS.values()}
-    graph = ramify.neighbors(np.random.default_rng(0).normal(size=(30, 2)), 3)
+    graph = cladify.neighbors(np.random.default_rng(0).normal(size=(30, 2)), 3)
     with pytest.raises(InvalidInput, match="method 'kmeans' takes vectors, got a graph"):
-        ramify.fit(graph, method="kmeans", engine="dask", client=client)
+        cladify.fit(graph, method="kmeans", engine="dask", client=client)

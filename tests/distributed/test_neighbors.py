@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed import neighbors as module
-from ramify.distributed import open_vectors
-from ramify.distributed.neighbors import sharded_neighbors
-from ramify.distributed.workdir import work_dir
-from ramify.errors import InvalidInput
+import cladify
+from cladify.distributed import neighbors as module
+from cladify.distributed import open_vectors
+from cladify.distributed.neighbors import sharded_neighbors
+from cladify.distributed.workdir import work_dir
+from cladify.errors import InvalidInput
 
 
 def blobs(n, d, seed=0):
@@ -32,8 +32,8 @@ def recall(graph, truth):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 def test_recall_is_that_of_local_shards_and_as_stated(metric, client):
     X = blobs(20_000, 16)
-    truth = ramify.neighbors.neighbors(X, 10, metric, method="exact")
-    local = ramify.neighbors.neighbors(X, 10, metric, method="shards")
+    truth = cladify.neighbors.neighbors(X, 10, metric, method="exact")
+    local = cladify.neighbors.neighbors(X, 10, metric, method="shards")
     graph = build(X, 10, client, metric=metric)
     assert graph.info["groups"] > 1 and graph.info["copies"] > 1, "the groups overlap"
     assert abs(recall(graph, truth) - recall(local, truth)) < 0.02
@@ -50,11 +50,11 @@ def test_groups_parts_and_workers_change_nothing(client, monkeypatch):
     X = blobs(1500, 8)
     plain = build(X, 5, client, parts=1)
     monkeypatch.setattr(module._Search, "_tasks", lambda self: 1)
-    monkeypatch.setattr("ramify.distributed._plan._SHARE", 1e-7)  # as many groups as cells
+    monkeypatch.setattr("cladify.distributed._plan._SHARE", 1e-7)  # as many groups as cells
     many = build(X, 5, client, parts=1)
     assert many.info["groups"] == many.info["cells"] > plain.info["groups"]
-    monkeypatch.setattr("ramify.distributed._plan._SHARE", 1.0)
-    monkeypatch.setattr("ramify.distributed._group_search._BLOCK", 100)
+    monkeypatch.setattr("cladify.distributed._plan._SHARE", 1.0)
+    monkeypatch.setattr("cladify.distributed._group_search._BLOCK", 100)
     one = build(X, 5, client, parts=7)
     assert one.info["groups"] == 1 and one.info["copies"] == 1.0
     for other in (many, one):
@@ -64,7 +64,7 @@ def test_groups_parts_and_workers_change_nothing(client, monkeypatch):
 
 def test_with_recall_1_the_graph_is_exact(client):
     X = blobs(3000, 4)
-    truth = ramify.neighbors.neighbors(X, 7, method="exact")
+    truth = cladify.neighbors.neighbors(X, 7, method="exact")
     graph = build(X, 7, client, recall=1.0, parts=3)
     assert recall(graph, truth) > 0.999
 
@@ -75,7 +75,7 @@ def test_rows_in_small_cells_search_everywhere(client):
     X[17], X[40:90] = 1e4, X[40]
     graph = build(X, 10, client, recall=0.5)
     assert (graph.degree == 10).all()
-    truth = ramify.neighbors.neighbors(X, 10, method="exact")
+    truth = cladify.neighbors.neighbors(X, 10, method="exact")
     assert graph.indices[170:180].tolist() == truth.indices[170:180].tolist()
     assert (graph.distances().reshape(-1, 10)[40:90] == 0).all()
 
@@ -87,7 +87,7 @@ def test_few_rows(n, client):
     k = min(25, n - 1)
     assert graph.n_points == n and (graph.degree == k).all()
     if n > 1:
-        assert graph.indices.tolist() == ramify.neighbors.neighbors(X, k, method="exact").indices.tolist()
+        assert graph.indices.tolist() == cladify.neighbors.neighbors(X, k, method="exact").indices.tolist()
 
 
 def test_what_it_does_not_take(client):
@@ -115,7 +115,7 @@ def test_a_finished_stage_is_not_done_again(client, tmp_path, monkeypatch):
 
 
 def test_a_task_that_runs_again_finds_its_receipt(tmp_path):
-    from ramify.distributed.workdir import WorkDir, _write
+    from cladify.distributed.workdir import WorkDir, _write
 
     calls = []
     work = WorkDir(str(tmp_path))

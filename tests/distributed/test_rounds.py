@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-import ramify
-from ramify.errors import InvalidInput
+import cladify
+from cladify.errors import InvalidInput
 
 pytest.importorskip("distributed")
 
-from ramify.distributed import ShardedGraph
-from ramify.distributed import _clusters as steps
-from ramify.distributed._components import unite_parts
-from ramify.distributed._shuffle import Shuffle
-from ramify.distributed.rounds import _Run, rounds_tree
-from ramify.distributed.workdir import WorkDir
+from cladify.distributed import ShardedGraph
+from cladify.distributed import _clusters as steps
+from cladify.distributed._components import unite_parts
+from cladify.distributed._shuffle import Shuffle
+from cladify.distributed.rounds import _Run, rounds_tree
+from cladify.distributed.workdir import WorkDir
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ def blobs(n=150, seed=1):
 
 def given(rows, columns, weights, n, kind="similarity", dtype=np.float32):
     matrix = csr_array(coo_array((np.asarray(weights, dtype), (rows, columns)), shape=(n, n)))
-    return ramify.NeighborGraph.from_scipy(matrix, kind=kind)
+    return cladify.NeighborGraph.from_scipy(matrix, kind=kind)
 
 
 def integers(n=120, degree=6, high=4, seed=0, low=1):
@@ -41,7 +41,7 @@ def integers(n=120, degree=6, high=4, seed=0, low=1):
     rows, columns = np.repeat(np.arange(n), degree), rng.integers(0, n, n * degree)
     matrix = csr_array(coo_array((np.ones(n * degree, np.float32), (rows, columns)), shape=(n, n)))
     matrix.data = rng.integers(low, high, matrix.nnz).astype(np.float32)
-    return ramify.NeighborGraph.from_scipy(matrix)
+    return cladify.NeighborGraph.from_scipy(matrix)
 
 
 def grid(side=11):
@@ -64,19 +64,19 @@ def thirds(n=100, seed=3):
 
 
 GRAPHS = {
-    "sqeuclidean": lambda: ramify.neighbors(normal(), 6),
-    "euclidean": lambda: ramify.neighbors(normal(seed=2), 5, metric="euclidean"),
-    "cosine": lambda: ramify.neighbors(normal(seed=3), 6, metric="cosine"),
-    "dot": lambda: ramify.neighbors(np.abs(normal(seed=4)), 6, metric="dot"),
-    "rbf": lambda: ramify.neighbors(normal(seed=5), 6, metric="rbf"),
-    "one neighbour": lambda: ramify.neighbors(normal(seed=6), 1),
-    "complete": lambda: ramify.neighbors(normal(40), 39),
-    "blobs apart": lambda: ramify.neighbors(blobs(), 5),
-    "blobs linked": lambda: ramify.neighbors(blobs(), 5).connect(),
-    "duplicates": lambda: ramify.neighbors(np.repeat(normal(40), 4, axis=0), 5),
-    "duplicates, cosine": lambda: ramify.neighbors(np.repeat(normal(30), 5, axis=0), 6, metric="cosine"),
-    "all equal": lambda: ramify.neighbors(np.ones((60, 2), np.float32), 5),
-    "lattice": lambda: ramify.neighbors(np.random.default_rng(0).integers(0, 4, (150, 3)).astype(np.float32), 6),
+    "sqeuclidean": lambda: cladify.neighbors(normal(), 6),
+    "euclidean": lambda: cladify.neighbors(normal(seed=2), 5, metric="euclidean"),
+    "cosine": lambda: cladify.neighbors(normal(seed=3), 6, metric="cosine"),
+    "dot": lambda: cladify.neighbors(np.abs(normal(seed=4)), 6, metric="dot"),
+    "rbf": lambda: cladify.neighbors(normal(seed=5), 6, metric="rbf"),
+    "one neighbour": lambda: cladify.neighbors(normal(seed=6), 1),
+    "complete": lambda: cladify.neighbors(normal(40), 39),
+    "blobs apart": lambda: cladify.neighbors(blobs(), 5),
+    "blobs linked": lambda: cladify.neighbors(blobs(), 5).connect(),
+    "duplicates": lambda: cladify.neighbors(np.repeat(normal(40), 4, axis=0), 5),
+    "duplicates, cosine": lambda: cladify.neighbors(np.repeat(normal(30), 5, axis=0), 6, metric="cosine"),
+    "all equal": lambda: cladify.neighbors(np.ones((60, 2), np.float32), 5),
+    "lattice": lambda: cladify.neighbors(np.random.default_rng(0).integers(0, 4, (150, 3)).astype(np.float32), 6),
     "integer weights": integers,
     "two weights": lambda: integers(high=3, seed=7),
     "weights below 0": lambda: integers(low=-3, high=4, seed=8),
@@ -88,9 +88,9 @@ GRAPHS = {
     "one point": lambda: given([], [], [], 1),
 }
 METHODS = {
-    "affinity": ramify.Affinity,
-    "scc": ramify.SCC,
-    "reciprocal": ramify.ReciprocalNN,
+    "affinity": cladify.Affinity,
+    "scc": cladify.SCC,
+    "reciprocal": cladify.ReciprocalNN,
 }
 
 
@@ -102,7 +102,7 @@ def graph_of(name):
 @cache
 def local_tree(name, method, **params):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ramify.errors.RamifyWarning)
+        warnings.simplefilter("ignore", cladify.errors.CladifyWarning)
         return METHODS[method](**params).fit(graph_of(name)).tree_
 
 
@@ -183,14 +183,14 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_step(step, here, tmp_path,
     choose = steps.choose
     monkeypatch.setattr(steps, "choose", counted)
     with pytest.raises(OSError, match="lost"):
-        rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0)
+        rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0)
     assert max(ran) == step + 1
     ran[:] = [-1] * 100
-    found = rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0)
+    found = rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0)
     assert_same(found, local_tree("cosine", "reciprocal"))
     assert min(ran[100:]) == step + 1  # nothing that was finished is done again
     ran.clear()
-    assert_same(rounds_tree(parts, ramify.ReciprocalNN(), here, work=work, finish_bytes=0), found)
+    assert_same(rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0), found)
     assert not ran
 
 
@@ -232,8 +232,8 @@ def test_every_part_keeps_its_share_of_the_edges(here, monkeypatch):
 
     monkeypatch.setattr(_Run, "_each", watched)
     X = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32)
-    parts = ShardedGraph.from_graph(ramify.neighbors(X, 8), 8)
-    rounds_tree(parts, ramify.SCC(), here, finish_bytes=1e4)
+    parts = ShardedGraph.from_graph(cladify.neighbors(X, 8), 8)
+    rounds_tree(parts, cladify.SCC(), here, finish_bytes=1e4)
     assert len(rounds) > 4 and min(rounds[-2]) < min(rounds[0]) / 4
     assert max(max(edges) / np.mean(edges) for edges in rounds) < 1.5
 
@@ -241,7 +241,7 @@ def test_every_part_keeps_its_share_of_the_edges(here, monkeypatch):
 def test_ward_and_weights_of_distances_are_said(here):
     parts = ShardedGraph.from_graph(graph_of("sqeuclidean"), 2)
     with pytest.raises(InvalidInput, match="linkage 'ward' needs vectors"):
-        rounds_tree(parts, ramify.SCC(linkage="ward"), here, finish_bytes=0)
+        rounds_tree(parts, cladify.SCC(linkage="ward"), here, finish_bytes=0)
     wrong = ShardedGraph(parts.offsets, parts.parts, values="weight", metric="sqeuclidean", symmetric=True)
     with pytest.raises(InvalidInput, match="must keep the distances"):
-        rounds_tree(wrong, ramify.SCC(), here, finish_bytes=0)
+        rounds_tree(wrong, cladify.SCC(), here, finish_bytes=0)

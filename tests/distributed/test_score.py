@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed import ShardedGraph, score
-from ramify.distributed.sources import open_vectors
-from ramify.errors import InvalidInput
+import cladify
+from cladify.distributed import ShardedGraph, score
+from cladify.distributed.sources import open_vectors
+from cladify.errors import InvalidInput
 
 
 @pytest.fixture(scope="module")
@@ -20,8 +20,8 @@ def rows():
 @pytest.fixture(scope="module")
 def trees(rows):
     X, _ = rows
-    binary = ramify.HAC().fit(X).tree_
-    return {"binary": binary, "k-ary": ramify.SCC(n_rounds=6).fit(X).tree_}
+    binary = cladify.HAC().fit(X).tree_
+    return {"binary": binary, "k-ary": cladify.SCC(n_rounds=6).fit(X).tree_}
 
 
 CASES = [("dasgupta", "cosine"), ("mw", "cosine"), ("ckmm", "sqeuclidean")]
@@ -32,15 +32,15 @@ CASES = [("dasgupta", "cosine"), ("mw", "cosine"), ("ckmm", "sqeuclidean")]
 def test_objectives_of_vectors(client, rows, trees, shape, objective, metric):
     X, _ = rows
     vectors = open_vectors(X, client=client, part_bytes=X.nbytes // 3)
-    expected = getattr(ramify.objectives, objective)(trees[shape], X, metric=metric)
+    expected = getattr(cladify.objectives, objective)(trees[shape], X, metric=metric)
     assert score.objective_value(trees[shape], vectors, objective, client) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("objective", ["dasgupta", "mw"])
 @pytest.mark.parametrize("shape", ["binary", "k-ary"])
 def test_objectives_of_a_graph(client, rows, trees, shape, objective):
-    graph = ramify.neighbors(rows[0], 5, metric="cosine")
-    expected = getattr(ramify.objectives, objective)(trees[shape], graph)
+    graph = cladify.neighbors(rows[0], 5, metric="cosine")
+    expected = getattr(cladify.objectives, objective)(trees[shape], graph)
     parts = ShardedGraph.from_graph(graph, 3)
     assert score.objective_value(trees[shape], parts, objective, client) == pytest.approx(expected, rel=1e-10)
 
@@ -48,14 +48,14 @@ def test_objectives_of_a_graph(client, rows, trees, shape, objective):
 def test_purity_and_f1(client, rows, trees):
     y = rows[1].copy()
     for tree in trees.values():
-        assert score.dendrogram_purity(tree, y, client) == pytest.approx(ramify.metrics.dendrogram_purity(tree, y))
+        assert score.dendrogram_purity(tree, y, client) == pytest.approx(cladify.metrics.dendrogram_purity(tree, y))
     y[::9] = -1
     labels = trees["binary"].cut(n_clusters=9)
     labels[5:8] = -1
-    found, expected = score.pairwise_f1(labels, y, client, n_parts=3), ramify.metrics.pairwise_f1(labels, y)
+    found, expected = score.pairwise_f1(labels, y, client, n_parts=3), cladify.metrics.pairwise_f1(labels, y)
     assert (found, found.precision, found.recall) == (expected, expected.precision, expected.recall)
     tree = trees["binary"]
-    assert score.dendrogram_purity(tree, y, client) == pytest.approx(ramify.metrics.dendrogram_purity(tree, y))
+    assert score.dendrogram_purity(tree, y, client) == pytest.approx(cladify.metrics.dendrogram_purity(tree, y))
 
 
 def test_what_cannot_be_scored_is_said(client, rows, trees):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ramify.distributed import open_vectors
-from ramify.distributed.cluster import run
-from ramify.errors import FileError, InvalidInput
+from cladify.distributed import open_vectors
+from cladify.distributed.cluster import run
+from cladify.errors import FileError, InvalidInput
 
 X = np.random.default_rng(0).normal(size=(1000, 7)).astype(np.float32)
 

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-import ramify
-from ramify.distributed import TreeFolder
-from ramify.errors import FileError, InvalidInput, RamifyWarning
+import cladify
+from cladify.distributed import TreeFolder
+from cladify.errors import CladifyWarning, FileError, InvalidInput
 
 X = np.random.default_rng(0).normal(size=(1500, 4)).astype(np.float32)
 
@@ -27,10 +27,10 @@ def same_node(tree, members):
 def pair(request, tmp_path_factory):
     """A tree, and the same in a folder."""
     if request.param == "star":
-        tree = ramify.Tree([50] * 50 + [-1], np.append(np.zeros(50), 1.0))
+        tree = cladify.Tree([50] * 50 + [-1], np.append(np.zeros(50), 1.0))
     else:
         rows = np.repeat(X[:300], 5, axis=0) if request.param == "duplicates" else X
-        tree = ramify.fit(rows, method="hac" if request.param == "duplicates" else request.param)
+        tree = cladify.fit(rows, method="hac" if request.param == "duplicates" else request.param)
     return tree, TreeFolder.write(
         tree, tmp_path_factory.mktemp("tree") / "folder", n_groups=100 if len(tree.parent) > 60 else 9
     )
@@ -64,8 +64,8 @@ def test_subtrees(pair):
 
 
 def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("ramify.distributed._tree_rows._ROW_GROUP", 100)
-    folder = TreeFolder.write(ramify.fit(X, method="scc"), tmp_path / "tree")
+    monkeypatch.setattr("cladify.distributed._tree_rows._ROW_GROUP", 100)
+    folder = TreeFolder.write(cladify.fit(X, method="scc"), tmp_path / "tree")
     read, parquet = [], type(folder._files[0][0])
     assert folder._files[0][0].metadata.num_row_groups > 10
     real = parquet.read_row_groups
@@ -79,15 +79,15 @@ def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", ["scc", "affinity", "reciprocal"])
 @pytest.mark.parametrize("finish_bytes", [0, 4_000, 1e9])
 def test_workers_write_it(method, finish_bytes, here, tmp_path, monkeypatch):
-    from ramify.distributed import ShardedGraph
-    from ramify.distributed.rounds import rounds_tree
-    from ramify.methods import find_method
+    from cladify.distributed import ShardedGraph
+    from cladify.distributed.rounds import rounds_tree
+    from cladify.methods import find_method
 
-    monkeypatch.setattr("ramify.distributed._below._LEAF", 1e9)  # several files
-    graph = ramify.neighbors(X[:200], 5)
+    monkeypatch.setattr("cladify.distributed._below._LEAF", 1e9)  # several files
+    graph = cladify.neighbors(X[:200], 5)
     parts = ShardedGraph.from_graph(graph, 3)
     folder = rounds_tree(parts, find_method(method).load()(), here, finish_bytes=finish_bytes, out=tmp_path / "tree")
-    tree = ramify.fit(graph, method=method)
+    tree = cladify.fit(graph, method=method)
     assert folder.tree() == tree
     assert folder.info["n_rounds"] == tree.info["n_rounds"] and folder.info["n_parts"] == tree.info["n_parts"]
     height = float(np.median(tree.height[200:]))
@@ -98,28 +98,28 @@ def test_workers_write_it(method, finish_bytes, here, tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", ["scc", "random-cut"])
 def test_fit_gives_a_folder(method, client, tmp_path):
     options = {"method": method, "engine": "dask", "client": client, "random_state": 0}
-    folder = ramify.fit(X, **options, out=tmp_path / "tree")
-    tree = ramify.fit(X, **options)
+    folder = cladify.fit(X, **options, out=tmp_path / "tree")
+    tree = cladify.fit(X, **options)
     assert folder.tree() == tree
     again = TreeFolder(tmp_path / "tree")
     assert again.info["method"] == method and again.info["n"] == 1500 and again.info["engine"] == "dask"
     with pytest.raises(FileError, match="exists; give the tree a folder of its own"):
-        ramify.fit(X, **options, out=tmp_path / "tree")
+        cladify.fit(X, **options, out=tmp_path / "tree")
     with pytest.raises(InvalidInput, match="out belong to engine='dask'"):
-        ramify.fit(X, method=method, out=tmp_path / "other")
+        cladify.fit(X, method=method, out=tmp_path / "other")
 
 
 def test_what_is_wrong_is_said(tmp_path):
     with pytest.raises(FileError, match="is not a folder with a tree"):
         TreeFolder(tmp_path)
-    tree = ramify.fit(X, method="scc")
+    tree = cladify.fit(X, method="scc")
     folder = TreeFolder.write(tree, tmp_path / "tree", n_groups=50)
     with pytest.raises(InvalidInput, match=r"has .* groups, got n_clusters=900; use height="):
         next(folder.cut(900))
     with pytest.raises(InvalidInput, match="Say where to cut"):
         next(folder.cut())
-    star = TreeFolder.write(ramify.Tree([9] * 9 + [-1], np.append(np.zeros(9), 1.0)), tmp_path / "star", n_groups=9)
-    with pytest.warns(RamifyWarning, match="The cut has 1 clusters, not 3"):
+    star = TreeFolder.write(cladify.Tree([9] * 9 + [-1], np.append(np.zeros(9), 1.0)), tmp_path / "star", n_groups=9)
+    with pytest.warns(CladifyWarning, match="The cut has 1 clusters, not 3"):
         next(star.cut(3))
     about = json.loads((tmp_path / "tree" / "tree.json").read_text())
     (tmp_path / "tree" / "tree.json").write_text(json.dumps({**about, "version": 9}))

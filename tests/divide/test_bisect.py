@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify import HAC, SCC, Affinity, BisectConquer, BisectingKMeans, RandomCut
-from ramify.errors import InvalidInput, RamifyWarning
-from ramify.objectives import ckmm, mw, random_value
-from ramify.similarity import custom, get_similarity, precomputed
+import cladify
+from cladify import HAC, SCC, Affinity, BisectConquer, BisectingKMeans, RandomCut
+from cladify.errors import CladifyWarning, InvalidInput
+from cladify.objectives import ckmm, mw, random_value
+from cladify.similarity import custom, get_similarity, precomputed
 
 METRICS = ["sqeuclidean", "cosine"]
 
 
 def graph_of(S):
     """The graph of a matrix of similarities."""
-    return ramify.NeighborGraph.from_scipy(csr_array(S))
+    return cladify.NeighborGraph.from_scipy(csr_array(S))
 
 
 def clustered(n=400, d=6, seed=0):
@@ -66,7 +66,7 @@ def test_close_to_the_optimum_of_a_few_points():
         reached = []
         for _ in range(30):
             X = rng.normal(size=(8, 3))
-            best = ramify.objectives.optimal_tree(X, metric=metric, objective="mw" if metric == "cosine" else "ckmm")
+            best = cladify.objectives.optimal_tree(X, metric=metric, objective="mw" if metric == "cosine" else "ckmm")
             tree = BisectConquer(metric=metric, random_state=0).fit(X).tree_
             reached.append(value(tree, X, metric) / value(best, X, metric))
         assert np.mean(reached) > 0.98 and min(reached) > 0.9
@@ -162,8 +162,8 @@ def test_features_matrix_and_graph_agree():
 def test_neighbour_graphs():
     X = np.concatenate([clustered(n=150, seed=1), clustered(n=150, seed=2) + 100.0])
     for metric in ("sqeuclidean", "rbf"):
-        graph = ramify.neighbors(X, 10, metric=metric)
-        with pytest.warns(RamifyWarning, match="connected components"):
+        graph = cladify.neighbors(X, 10, metric=metric)
+        with pytest.warns(CladifyWarning, match="connected components"):
             model = BisectConquer(n_clusters=2, random_state=0).fit(graph)
         model.tree_.validate()
         assert model.tree_.info["weights"] == "graph"
@@ -216,7 +216,7 @@ def test_threads_layouts_and_repeats_give_the_same_tree(tmp_path):
         for same in (X, np.asfortranarray(X), mapped):
             assert BisectConquer(random_state=5, n_jobs=2, **parameters).fit(same).tree_ == tree
         assert BisectConquer(random_state=6, n_jobs=2, **parameters).fit(X).tree_ != tree
-    graph = ramify.neighbors(X[:5000], 5).connect(X[:5000])
+    graph = cladify.neighbors(X[:5000], 5).connect(X[:5000])
     trees = [BisectConquer(random_state=0, n_jobs=jobs).fit(graph).tree_ for jobs in (1, 2)]
     assert trees[0] == trees[1]
 
@@ -286,13 +286,13 @@ def test_progress_and_the_command_line(tmp_path):
     assert seen[0] == ("bisect", 0, 200) and seen[-1] == ("bisect", 200, 200)
     from typer.testing import CliRunner
 
-    from ramify.cli import app
+    from cladify.cli import app
 
     np.save(tmp_path / "X.npy", X)
     out = tmp_path / "X.tree"
     call = ["fit", str(tmp_path / "X.npy"), "--method", "bisect", "--metric", "cosine", "-o", str(out), "--seed", "0"]
     assert CliRunner().invoke(app, call).exit_code == 0
-    assert ramify.Tree.load(out) == BisectConquer(metric="cosine", random_state=0).fit(X).tree_
+    assert cladify.Tree.load(out) == BisectConquer(metric="cosine", random_state=0).fit(X).tree_
 
 
 # --- real data --------------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_progress_and_the_command_line(tmp_path):
 
 def normalized(tree, X, metric):
     objective = "mw" if metric == "cosine" else "ckmm"
-    return ramify.score(tree, X, metric=metric, objective=objective, bound="sampled").normalized
+    return cladify.score(tree, X, metric=metric, objective=objective, bound="sampled").normalized
 
 
 def test_glass_as_published(dataset):
@@ -327,7 +327,7 @@ def test_purity_as_published(dataset):
         X = data["X"].astype(np.float64) - data["X"].mean(axis=0, dtype=np.float64)
         X /= X.std(axis=0) if scaled else 1.0
         purity = [
-            ramify.metrics.dendrogram_purity(model.fit(X).tree_, data["y"])
+            cladify.metrics.dendrogram_purity(model.fit(X).tree_, data["y"])
             for model in (HAC(metric="cosine"), BisectConquer(metric="cosine", random_state=0))
         ]
         assert purity[0] == pytest.approx(linked, abs=0.006)

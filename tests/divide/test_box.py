@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify import _core
+from cladify import _core
 
 
 def project(y, total):

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify.errors import InvalidInput
+import cladify
+from cladify.errors import InvalidInput
 
 METHODS = {
-    "bisect": lambda **options: ramify.BisectConquer(**options),
-    "bisect balanced": lambda **options: ramify.BisectConquer(**{"delta": 0.0, "theta": 1, **options}),
-    "bisect random rounding": lambda **options: ramify.BisectConquer(**{"rounding": "random", "theta": 1, **options}),
-    "sat": lambda **options: ramify.SatConquer(**options),
-    "sat to the points": lambda **options: ramify.SatConquer(**{"theta": 1, **options}),
-    "kmeans": lambda **options: ramify.BisectingKMeans(**options),
-    "random-cut": lambda **options: ramify.RandomCut(**options),
-    "spectral": lambda **options: ramify.SpectralCut(**options),
-    "random": lambda metric=None, n_jobs=None, **options: ramify.RandomTree(**options),
+    "bisect": lambda **options: cladify.BisectConquer(**options),
+    "bisect balanced": lambda **options: cladify.BisectConquer(**{"delta": 0.0, "theta": 1, **options}),
+    "bisect random rounding": lambda **options: cladify.BisectConquer(**{"rounding": "random", "theta": 1, **options}),
+    "sat": lambda **options: cladify.SatConquer(**options),
+    "sat to the points": lambda **options: cladify.SatConquer(**{"theta": 1, **options}),
+    "kmeans": lambda **options: cladify.BisectingKMeans(**options),
+    "random-cut": lambda **options: cladify.RandomCut(**options),
+    "spectral": lambda **options: cladify.SpectralCut(**options),
+    "random": lambda metric=None, n_jobs=None, **options: cladify.RandomTree(**options),
 }
 #: Those that look at the data, and those of them that no balance or chance keeps from the obvious cut.
 LOOKING = [name for name in METHODS if name != "random"]
@@ -51,7 +51,7 @@ def test_one_point_and_two(name):
 @pytest.mark.parametrize("name", ["bisect", "sat", "kmeans"])
 def test_theta_above_n(name):
     X = np.random.default_rng(0).standard_normal((50, 4))
-    average = ramify.HAC().fit(X).tree_
+    average = cladify.HAC().fit(X).tree_
     options = {"delta": 0.0} if name == "bisect" else {}
     tree = tree_of(name, X, theta=10_000, **options)
     assert adjusted_rand_score(tree.cut(n_clusters=5), average.cut(n_clusters=5)) == 1.0
@@ -133,7 +133,7 @@ def test_scales_whose_squares_float32_cannot_hold(name, dtype, scale):
 
 @pytest.mark.parametrize("name", ["kmeans", "random-cut"])
 def test_graphs_where_vectors_are_needed(name):
-    graph = ramify.neighbors(np.arange(8.0)[:, None], 2)
+    graph = cladify.neighbors(np.arange(8.0)[:, None], 2)
     with pytest.raises(InvalidInput, match="X is a graph of neighbours, and this method takes vectors"):
         METHODS[name](random_state=0).fit(graph)
 

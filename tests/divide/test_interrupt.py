@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from ramify import BisectConquer, BisectingKMeans
+from cladify import BisectConquer, BisectingKMeans
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from sklearn.cluster import BisectingKMeans as Theirs
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify import BisectingKMeans
-from ramify.errors import InvalidInput
+import cladify
+from cladify import BisectingKMeans
+from cladify.errors import InvalidInput
 
 
 def blobs(n=600, d=5, k=8, seed=0):
@@ -78,7 +78,7 @@ def test_as_good_as_scikit_learn():
 def test_theta_above_n_is_average_linkage():
     X = np.random.default_rng(4).normal(size=(80, 3))
     tree = BisectingKMeans(theta=100, random_state=0).fit(X).tree_
-    expected = ramify.Tree.from_linkage(linkage(X, "average", metric="sqeuclidean"))
+    expected = cladify.Tree.from_linkage(linkage(X, "average", metric="sqeuclidean"))
     for k in range(2, 80):
         assert adjusted_rand_score(cut_by_count(tree, expected, k), expected.cut(n_clusters=k)) == 1.0
 

@@ -8,10 +8,10 @@ import pytest
 from scipy.sparse import csr_matrix
 from scipy.stats import kstest
 
-import ramify
-from ramify import RandomCut
-from ramify.divide.random_cut import cut_line
-from ramify.errors import InvalidInput
+import cladify
+from cladify import RandomCut
+from cladify.divide.random_cut import cut_line
+from cladify.errors import InvalidInput
 
 
 def recursive_cut(x: list[float], rng: random.Random) -> frozenset:
@@ -129,7 +129,7 @@ def test_many_points_are_cut_in_the_same_way():
     n = 10_000
     cuts = []  # places of the cut of the whole and of its larger side, as shares of their extents
     for seed in range(200):
-        tree = ramify.Tree(tree_of(np.arange(n, dtype=np.float64), seed))
+        tree = cladify.Tree(tree_of(np.arange(n, dtype=np.float64), seed))
         for v in (tree.root, max(tree.children(tree.root), key=lambda child: tree.size[child])):
             first = min(tree.children(v), key=lambda child: tree.members(child).min())
             cuts.append(tree.size[first] / tree.size[v])
@@ -145,8 +145,8 @@ def test_equal_points(n):
     assert tree.depth <= 80  # equal points are split at random places, not peeled off one by one
 
 
-def same_clusters(a: ramify.Tree, b: ramify.Tree) -> bool:
-    return ramify.Tree(a.parent) == ramify.Tree(b.parent)
+def same_clusters(a: cladify.Tree, b: cladify.Tree) -> bool:
+    return cladify.Tree(a.parent) == cladify.Tree(b.parent)
 
 
 def test_threads_layouts_and_types_give_the_same_tree(tmp_path):

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ramify import RandomTree, _core
+from cladify import RandomTree, _core
 
 
 @pytest.mark.parametrize("kind", ["uniform", "path"])

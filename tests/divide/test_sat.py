@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-import ramify
-from ramify.divide import sat
-from ramify.divide._parts import DensePart
-from ramify.divide.random_tree import path_parents
-from ramify.divide.sat import max_2sat
-from ramify.objectives import ckmm, mw, optimal_tree
-from ramify.tree import Tree
+import cladify
+from cladify.divide import sat
+from cladify.divide._parts import DensePart
+from cladify.divide.random_tree import path_parents
+from cladify.divide.sat import max_2sat
+from cladify.objectives import ckmm, mw, optimal_tree
+from cladify.tree import Tree
 
 PUBLISHED = [
     ("glass", "sqeuclidean", 0.79),
@@ -64,7 +64,7 @@ def test_0_74_of_the_optimum_and_two_thirds_of_everything():
     for seed, D in enumerate(instances(200)):
         optimum = ckmm(optimal_tree(D, "ckmm", "precomputed"), D, "precomputed")
         for theta in worst:
-            model = ramify.SatConquer(metric="precomputed", theta=theta, random_state=seed, n_jobs=1).fit(D)
+            model = cladify.SatConquer(metric="precomputed", theta=theta, random_state=seed, n_jobs=1).fit(D)
             value = ckmm(model.tree_, D, "precomputed", n_jobs=1)
             assert value == pytest.approx(max(model.values_.values()), rel=1e-5)
             assert model.values_["O3"] >= 2 / 3 * len(D) * D.sum() / 2 * (1 - 1e-5)
@@ -92,14 +92,14 @@ def test_random_paths_meet_lemma_a3():
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 def test_the_best_of_three_is_returned(metric):
     X = np.random.default_rng(1).standard_normal((300, 5)).astype(np.float32)
-    model = ramify.SatConquer(metric=metric, random_state=0).fit(X)
+    model = cladify.SatConquer(metric=metric, random_state=0).fit(X)
     objective = ckmm if metric == "sqeuclidean" else mw
     assert set(model.values_) == {"O1", "O2", "O3"}
     assert float(objective(model.tree_, X, metric)) == pytest.approx(max(model.values_.values()))
     assert model.tree_.info["best"] in model.values_
-    again = ramify.SatConquer(metric=metric, random_state=0, n_jobs=1).fit(X)
+    again = cladify.SatConquer(metric=metric, random_state=0, n_jobs=1).fit(X)
     assert np.array_equal(model.tree_.parent, again.tree_.parent)
-    random = ramify.score(model.tree_, X, metric=metric, objective="ckmm" if metric == "sqeuclidean" else "mw")
+    random = cladify.score(model.tree_, X, metric=metric, objective="ckmm" if metric == "sqeuclidean" else "mw")
     assert random.normalized > 0.2
 
 
@@ -107,9 +107,9 @@ def test_the_best_of_three_is_returned(metric):
 def test_as_published(dataset, name, metric, published):
     """Tables 7 and 8, raw features; by bisections down to the points Glass has .51 and .44."""
     X = dataset(name)["X"]
-    model = ramify.SatConquer(metric=metric, random_state=0).fit(X)
+    model = cladify.SatConquer(metric=metric, random_state=0).fit(X)
     objective = "ckmm" if metric == "sqeuclidean" else "mw"
-    score = ramify.score(model.tree_, X, metric=metric, objective=objective, bound="sampled")
+    score = cladify.score(model.tree_, X, metric=metric, objective=objective, bound="sampled")
     assert round(score.normalized, 2) >= published
     assert set(model.tree_.info["values"]) == {"O1", "O2", "O3"}
     assert score.value == pytest.approx(max(model.tree_.info["values"].values()))
@@ -117,9 +117,9 @@ def test_as_published(dataset, name, metric, published):
 
 def test_large_sets_are_bisected():
     X = np.random.default_rng(0).standard_normal((5200, 3)).astype(np.float32)
-    model = ramify.SatConquer(random_state=0).fit(X)
+    model = cladify.SatConquer(random_state=0).fit(X)
     assert model.tree_.info["theta"] == 64
-    assert ramify.SatConquer(random_state=0).fit(X[:500]).tree_.info["theta"] == 500
+    assert cladify.SatConquer(random_state=0).fit(X[:500]).tree_.info["theta"] == 500
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "precomputed"])
@@ -127,14 +127,14 @@ def test_large_sets_are_bisected():
 def test_values_on_a_graph_are_those_of_the_graph(metric, theta, monkeypatch):
     """A square sparse matrix is a graph, whatever the metric, and not rows of features."""
     X = np.random.default_rng(2).standard_normal((120, 4)).astype(np.float32)
-    graph = ramify.neighbors(X, 8, metric="cosine").symmetrize().connect(X)
+    graph = cladify.neighbors(X, 8, metric="cosine").symmetrize().connect(X)
     made = {}
     join, path = sat._join, sat._path
     monkeypatch.setattr(sat, "_join", lambda *given: made.setdefault("O2", join(*given)))
     monkeypatch.setattr(sat, "_path", lambda *given: made.setdefault("O1", path(*given)))
     for given in (graph,):
         made.clear()
-        model = ramify.SatConquer(metric=metric, theta=theta, random_state=0).fit(given)
+        model = cladify.SatConquer(metric=metric, theta=theta, random_state=0).fit(given)
         whole = model._bisection(np.random.default_rng(0)).fit(given).tree_
         assert model.values_["O3"] == pytest.approx(mw(whole, graph))
         for name, tree in made.items():
@@ -145,15 +145,15 @@ def test_values_on_a_graph_are_those_of_the_graph(metric, theta, monkeypatch):
 
 def test_graphs_of_distances_keep_their_heights():
     X = np.random.default_rng(2).standard_normal((120, 4)).astype(np.float32)
-    graph = ramify.neighbors(X, 8).symmetrize().connect(X)
+    graph = cladify.neighbors(X, 8).symmetrize().connect(X)
     given = "precomputed"
-    trees = [ramify.SatConquer(metric=given, random_state=0).fit(data).tree_ for data in (graph.to_scipy("distance"),)]
-    trees.append(ramify.SatConquer(random_state=0).fit(graph).tree_)
+    trees = [cladify.SatConquer(metric=given, random_state=0).fit(data).tree_ for data in (graph.to_scipy("distance"),)]
+    trees.append(cladify.SatConquer(random_state=0).fit(graph).tree_)
     for tree in trees:
         assert tree.is_monotone and tree.height[-1] <= 1.0001 * graph.distances().max()
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 33])
 def test_equal_points(n):
-    tree = ramify.SatConquer(random_state=0).fit(np.ones((n, 2))).tree_
+    tree = cladify.SatConquer(random_state=0).fit(np.ones((n, 2))).tree_
     assert tree.n_leaves == n

@@ -7,16 +7,16 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify.divide import _parts
-from ramify.divide._parts import DensePart, FeaturePart, GraphPart
-from ramify.errors import InvalidInput, NotEnoughMemory
-from ramify.similarity import custom, get_similarity
+import cladify
+from cladify.divide import _parts
+from cladify.divide._parts import DensePart, FeaturePart, GraphPart
+from cladify.errors import InvalidInput, NotEnoughMemory
+from cladify.similarity import custom, get_similarity
 
 
 def graph_of(S):
     """The graph of a matrix of similarities."""
-    return ramify.NeighborGraph.from_scipy(csr_array(S))
+    return cladify.NeighborGraph.from_scipy(csr_array(S))
 
 
 def random_similarities(n, seed, density=1.0):
@@ -67,10 +67,10 @@ def test_graph_and_features_cut_as_the_matrix_does(seed):
 @pytest.mark.parametrize("options", [{}, {"n_neighbors": None, "metric": "rbf(0.01)"}], ids=["graph", "features"])
 def test_blobs_are_found(options):
     X, y = make_blobs(400, centers=5, n_features=6, cluster_std=0.7, random_state=3)
-    model = ramify.SpectralCut(n_clusters=5, random_state=0, **options).fit(X)
+    model = cladify.SpectralCut(n_clusters=5, random_state=0, **options).fit(X)
     assert model.tree_.is_binary and model.tree_.is_monotone
     assert adjusted_rand_score(y, model.labels_) > 0.98
-    again = ramify.SpectralCut(n_clusters=5, random_state=0, n_jobs=1, **options).fit(X)
+    again = cladify.SpectralCut(n_clusters=5, random_state=0, n_jobs=1, **options).fit(X)
     assert np.array_equal(model.tree_.parent, again.tree_.parent)
 
 
@@ -82,21 +82,21 @@ def test_a_row_may_stand_for_several():
     np.fill_diagonal(W, 0.0)
     dense = DensePart.of(W.copy(), weight)
     features = FeaturePart.of(get_similarity("cosine").features(X), weight)
-    graph = GraphPart.of(ramify.NeighborGraph.from_scipy(csr_array(W)), weight)
+    graph = GraphPart.of(cladify.NeighborGraph.from_scipy(csr_array(W)), weight)
     x, order = np.random.default_rng(2).standard_normal(40), np.random.default_rng(3).permutation(40)
     for part in (features, graph):
         assert np.allclose(part.product(x), dense.product(x), atol=1e-3)
         assert np.allclose(part.before(order), dense.before(order), atol=1e-3)
-    model = ramify.SpectralCut(random_state=0)
+    model = cladify.SpectralCut(random_state=0)
     assert model.fit(X, sample_weight=weight).tree_.n_leaves == 40
 
 
 def test_components_are_never_cut_first():
     W = random_similarities(60, 1, 0.5)
     W[:20, 20:] = W[20:, :20] = W[40:, :40] = W[:40, 40:] = 0
-    tree = ramify.SpectralCut(random_state=0).fit(graph_of(W)).tree_
+    tree = cladify.SpectralCut(random_state=0).fit(graph_of(W)).tree_
     assert adjusted_rand_score(np.repeat([0, 1, 2], 20), tree.cut(n_clusters=3)) == 1.0
-    lonely = ramify.SpectralCut(random_state=0).fit(graph_of((50, 50))).tree_
+    lonely = cladify.SpectralCut(random_state=0).fit(graph_of((50, 50))).tree_
     assert lonely.n_leaves == 50 and lonely.depth <= 6
 
 
@@ -110,24 +110,24 @@ def test_a_matrix_is_rearranged_block_by_block(monkeypatch):
 
 def test_a_matrix_and_its_sides_must_fit(monkeypatch):
     X = np.random.default_rng(0).standard_normal((100, 3))
-    model = ramify.SpectralCut(metric=custom(lambda A, B: np.exp(-cdist(A, B)), kind="similarity"), n_neighbors=None)
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 12 * 100**2)
+    model = cladify.SpectralCut(metric=custom(lambda A, B: np.exp(-cdist(A, B)), kind="similarity"), n_neighbors=None)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 12 * 100**2)
     with pytest.raises(NotEnoughMemory, match="on 100 points needs 160 kB"):
         model.fit(X)
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 20 * 100**2)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 20 * 100**2)
     assert model.fit(X).tree_.n_leaves == 100
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 40])
 def test_equal_points(n):
     for options in ({}, {"n_neighbors": None, "metric": "cosine"}):
-        tree = ramify.SpectralCut(random_state=0, **options).fit(np.ones((n, 3))).tree_
+        tree = cladify.SpectralCut(random_state=0, **options).fit(np.ones((n, 3))).tree_
         assert tree.n_leaves == n and tree.is_binary
 
 
 def test_what_it_refuses():
     X = np.random.default_rng(0).standard_normal((20, 3))
     with pytest.raises(InvalidInput, match="needs a similarity"):
-        ramify.SpectralCut(n_neighbors=None).fit(X)
+        cladify.SpectralCut(n_neighbors=None).fit(X)
     with pytest.raises(InvalidInput, match="not negative"):
-        ramify.SpectralCut().fit(graph_of(X @ X.T))
+        cladify.SpectralCut().fit(graph_of(X @ X.T))

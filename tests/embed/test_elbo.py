@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 torch = pytest.importorskip("torch")
 
-from ramify.embed import VAE, VaDE
+from cladify.embed import VAE, VaDE
 
 DRAWS = 50_000
 

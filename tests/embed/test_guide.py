@@ -6,8 +6,8 @@ from sklearn.metrics import adjusted_rand_score
 
 torch = pytest.importorskip("torch")
 
-from ramify.datasets import btgm
-from ramify.embed import VAE, VaDE
+from cladify.datasets import btgm
+from cladify.embed import VAE, VaDE
 
 QUICK = {"n_latent": 2, "hidden": (64,), "random_state": 0, "learning_rate": 2e-3, "n_jobs": 1}
 

@@ -3,9 +3,9 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.pipeline import make_pipeline
 
-from ramify import HAC
-from ramify.embed import Rescale, rescale
-from ramify.errors import InvalidInput
+from cladify import HAC
+from cladify.embed import Rescale, rescale
+from cladify.errors import InvalidInput
 
 
 def test_distances_inside_stay_and_centres_move_apart():

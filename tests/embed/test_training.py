@@ -8,10 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from ramify.datasets import btgm
-from ramify.embed import VAE, VaDE
-from ramify.embed.network import Diverged
-from ramify.errors import InvalidInput, RamifyWarning
+from cladify.datasets import btgm
+from cladify.embed import VAE, VaDE
+from cladify.embed.network import Diverged
+from cladify.errors import CladifyWarning, InvalidInput
 
 QUICK = {"n_latent": 2, "hidden": (32,), "random_state": 0, "batch_size": 100, "learning_rate": 2e-3, "n_jobs": 1}
 
@@ -30,7 +30,7 @@ def test_divergence_is_said_and_mended(X, monkeypatch):
         return plain(self, x) * (np.nan if len(calls) == 3 else 1.0)
 
     monkeypatch.setattr(VAE, "_loss", once)
-    with pytest.warns(RamifyWarning, match=r"diverged; stage 'elbo' starts again with learning_rate=0.0002"):
+    with pytest.warns(CladifyWarning, match=r"diverged; stage 'elbo' starts again with learning_rate=0.0002"):
         model = VAE(n_epochs=3, **QUICK).fit(X)
     assert np.isfinite(model.transform(X)).all()
     assert len(model.history_["elbo"]) == 3
@@ -38,7 +38,7 @@ def test_divergence_is_said_and_mended(X, monkeypatch):
 
 def test_divergence_for_good(X, monkeypatch):
     monkeypatch.setattr(VAE, "_loss", lambda self, x: self.network_.encode(x)[0].sum(1) * np.nan)
-    with pytest.warns(RamifyWarning, match="diverged"), pytest.raises(Diverged, match="scale the data, or lower"):
+    with pytest.warns(CladifyWarning, match="diverged"), pytest.raises(Diverged, match="scale the data, or lower"):
         VAE(n_epochs=2, **QUICK).fit(X)
 
 
@@ -48,13 +48,13 @@ def test_collapsed_latent_space(X, spread):
     model = VAE(n_epochs=3, warm_start=True, **QUICK).fit(X).set_params(n_epochs=0)
     with torch.no_grad():
         model.network_.mean.weight.mul_(spread / float(model.transform(X).std(axis=0).max()))
-    with pytest.warns(RamifyWarning, match="The embedding collapsed"):
+    with pytest.warns(CladifyWarning, match="The embedding collapsed"):
         model.fit(X)
 
 
 @pytest.mark.filterwarnings("ignore:The embedding collapsed")  # it was not trained
 def test_collapsed_mixture(X):
-    with pytest.warns(RamifyWarning, match="Only . of 8 components hold points"):
+    with pytest.warns(CladifyWarning, match="Only . of 8 components hold points"):
         VaDE(n_components=8, n_pretrain=0, n_epochs=0, **QUICK).fit(np.repeat(np.eye(2, 12), 50, axis=0))
 
 
@@ -83,10 +83,12 @@ class Block:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Block())
-import ramify.embed
-ramify.embed.rescale, ramify.embed.PCA, ramify.embed.Rescale
-from ramify.embed import VaDE
+import cladify.embed
+cladify.embed.rescale, cladify.embed.PCA, cladify.embed.Rescale
+from cladify.embed import VaDE
 """
     done = subprocess.run([sys.executable, "-c", block], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith("needs an optional part. Install it with: pip install 'ramify[torch]'")
+    assert done.stderr.splitlines()[-1].endswith(
+        "needs an optional part. Install it with: pip install 'cladify[torch]'"
+    )

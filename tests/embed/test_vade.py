@@ -6,11 +6,11 @@ from sklearn.exceptions import NotFittedError
 
 pytest.importorskip("torch")
 
-import ramify
-from ramify.datasets import btgm
-from ramify.embed import VAE, Rescale, VaDE
-from ramify.errors import FileError, InvalidInput, MissingExtra, RamifyWarning
-from ramify.metrics import dendrogram_purity
+import cladify
+from cladify.datasets import btgm
+from cladify.embed import VAE, Rescale, VaDE
+from cladify.errors import CladifyWarning, FileError, InvalidInput, MissingExtra
+from cladify.metrics import dendrogram_purity
 
 QUICK = {"n_latent": 3, "hidden": "small", "random_state": 0, "batch_size": 200, "learning_rate": 2e-3, "n_jobs": 1}
 
@@ -30,7 +30,7 @@ def test_beats_pca_on_shifted_means(data, model):
     from sklearn.decomposition import PCA
 
     def purity(Z):
-        return dendrogram_purity(ramify.fit(Z, "hac", linkage="ward"), data.y)
+        return dendrogram_purity(cladify.fit(Z, "hac", linkage="ward"), data.y)
 
     flat = purity(PCA(3, random_state=0).fit_transform(data.X))
     assert purity(model.transform(data.X)) > flat + 0.2
@@ -114,17 +114,17 @@ def test_files_without_safetensors(data, model, tmp_path, monkeypatch):
     for name in ("safetensors", "safetensors.torch"):
         monkeypatch.setitem(sys.modules, name, None)
     for use in (model.save, VaDE.load):
-        with pytest.raises(MissingExtra, match=r"Install it with: pip install 'ramify\[torch\]'"):
+        with pytest.raises(MissingExtra, match=r"Install it with: pip install 'cladify\[torch\]'"):
             use(tmp_path / "model")
 
 
 def test_newer_file(data, model, tmp_path, monkeypatch):
-    from ramify.embed import storage
+    from cladify.embed import storage
 
     monkeypatch.setattr(storage, "FORMAT", 2)
     model.save(tmp_path / "new")
     monkeypatch.setattr(storage, "FORMAT", 1)
-    with pytest.raises(FileError, match="newer ramify"):
+    with pytest.raises(FileError, match="newer cladify"):
         VaDE.load(tmp_path / "new")
 
 
@@ -193,9 +193,9 @@ def test_bad_input(data):
             VAE(**QUICK).fit(scale * data.X.astype(np.float64))
     with pytest.raises(InvalidInput, match=r"for values in \[0, 1\], got -.*Scale X, or use"):
         VAE(likelihood="bernoulli", **QUICK).fit(data.X)
-    with pytest.warns(RamifyWarning, match="Column 1 of X has a standard deviation .* Scale the columns"):
+    with pytest.warns(CladifyWarning, match="Column 1 of X has a standard deviation .* Scale the columns"):
         VAE(n_epochs=1, **QUICK).fit(data.X[:50] * np.where(np.arange(40) == 1, 1000.0, 1.0))
-    with pytest.warns(RamifyWarning, match="All rows of X are equal"):
+    with pytest.warns(CladifyWarning, match="All rows of X are equal"):
         VAE(n_epochs=1, **QUICK).fit(np.ones((10, 3)))
 
 
@@ -220,5 +220,5 @@ def test_pipeline(data):
     from sklearn.pipeline import make_pipeline
 
     steps = VaDE(n_components=8, n_pretrain=3, n_epochs=1, **QUICK), Rescale(n_components=8, random_state=0)
-    labels = make_pipeline(*steps, ramify.HAC(linkage="ward", n_clusters=8)).fit_predict(data.X)
+    labels = make_pipeline(*steps, cladify.HAC(linkage="ward", n_clusters=8)).fit_predict(data.X)
     assert labels.max() == 7

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-import ramify
+import cladify
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 
@@ -27,19 +27,19 @@ def texts():
 
 @pytest.fixture(scope="session")
 def taxonomy(texts):
-    return ramify.Taxonomy.from_texts(texts, min_size=4)
+    return cladify.Taxonomy.from_texts(texts, min_size=4)
 
 
 @pytest.fixture
 def document(taxonomy, texts, tmp_path):
-    from ramify.explore import open_document
+    from cladify.explore import open_document
 
     file = tmp_path / "things.taxonomy"
     taxonomy.save(file)
     rng = np.random.default_rng(1)
     labels = [text.split()[0] for text in texts]
     vectors = rng.normal(size=(len(texts), 5)).astype(np.float32)
-    other = ramify.fit(vectors, "hac")
+    other = cladify.fit(vectors, "hac")
     return open_document(file, labels=labels, vectors=vectors, points=vectors[:, :2], compare=other, title="things")
 
 
@@ -47,8 +47,8 @@ def document(taxonomy, texts, tmp_path):
 def tree_folder(tmp_path_factory):
     """A tree of 90 items in a folder, and its groups: 40 items of three kinds and 50 more."""
     pytest.importorskip("pyarrow")
-    from ramify.distributed import TreeFolder
+    from cladify.distributed import TreeFolder
 
     rng = np.random.default_rng(2)
     X = np.repeat(np.eye(4) * 20, [13, 13, 14, 50], axis=0) + rng.normal(size=(90, 4))
-    return TreeFolder.write(ramify.fit(X, "hac"), tmp_path_factory.mktemp("folder") / "big", n_groups=5)
+    return TreeFolder.write(cladify.fit(X, "hac"), tmp_path_factory.mktemp("folder") / "big", n_groups=5)

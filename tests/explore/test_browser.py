@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("starlette")
 playwright = pytest.importorskip("playwright.sync_api")
 
-import ramify
-from ramify.explore import Explorer, open_document, write_page
+import cladify
+from cladify.explore import Explorer, open_document, write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -56,7 +56,7 @@ def open_page(browser, url, **options):
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
     page.goto(url)
-    until(page, "globalThis.ramify && ramify.ready && ramify.boxes() > 2 && document.querySelector('#card h2')")
+    until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 2 && document.querySelector('#card h2')")
     return page
 
 
@@ -88,7 +88,7 @@ def test_zoom_breadcrumb_back_and_reload(page):
     inside = heading(page)
     assert page.locator("#path button").count() >= 2
     page.reload()
-    until(page, "globalThis.ramify && ramify.ready")
+    until(page, "globalThis.cladify && cladify.ready")
     until(page, f"document.querySelector('#card h2')?.textContent === {json.dumps(inside)}")
     page.go_back()
     until(page, "document.querySelector('#card h2')?.textContent === 'all items'")
@@ -280,7 +280,7 @@ def test_rows_as_tall_as_branches_are_in_the_address(page):
     page.locator("#rows").click()
     assert "rows=height" in page.url
     page.reload()
-    until(page, "globalThis.ramify && ramify.ready && document.getElementById('rows').ariaPressed === 'true'")
+    until(page, "globalThis.cladify && cladify.ready && document.getElementById('rows').ariaPressed === 'true'")
 
 
 def test_more_like_this_goes_there(page):
@@ -297,13 +297,13 @@ def test_more_like_this_goes_there(page):
 def test_an_item_among_very_many(browser):
     n = 1000
     explorer = Explorer(
-        open_document(ramify.Tree([n] * n + [-1]), items=[f"item x{i}x" for i in range(n)]), port=0
+        open_document(cladify.Tree([n] * n + [-1]), items=[f"item x{i}x" for i in range(n)]), port=0
     ).start()
     page = browser.new_page()
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.goto(explorer.url)
-    until(page, "globalThis.ramify && ramify.ready")
+    until(page, "globalThis.cladify && cladify.ready")
     page.locator("#query").fill("x987x")
     page.wait_for_selector("#found li")
     page.keyboard.press("Enter")
@@ -318,7 +318,7 @@ def test_a_tree_in_a_folder_opens_a_group_and_leads_back(browser, tree_folder):
     page = open_page(browser, f"{explorer.url}#node=1")
     page.get_by_role("button", name="Open this group").click()
     page.wait_for_url("**/below/1/")
-    until(page, "globalThis.ramify && ramify.ready")
+    until(page, "globalThis.cladify && cladify.ready")
     assert page.locator("#title").inner_text() == "big, group 1"
     assert page.locator("#card .facts").first.inner_text().startswith(f"{tree_folder.size[1]} items")
     page.get_by_role("button", name="Rename").click()  # the token came along
@@ -326,7 +326,7 @@ def test_a_tree_in_a_folder_opens_a_group_and_leads_back(browser, tree_folder):
     page.locator("#dialog button[type=submit]").click()
     until(page, "document.querySelector('#card h2')?.textContent === 'second'")
     page.get_by_role("button", name="The whole tree").click()
-    until(page, "globalThis.ramify && ramify.ready && document.querySelector('#title').textContent === 'big'")
+    until(page, "globalThis.cladify && cladify.ready && document.querySelector('#title').textContent === 'big'")
     page.close()
     explorer.stop()
 
@@ -351,7 +351,7 @@ def test_images_and_those_that_are_missing(browser, taxonomy, tmp_path):
 
 
 def test_overlap_shows_what_else_an_item_is_in(browser):
-    dag = ramify.ClusterDag([0, 1, 3, 4, 5, 6, 6], [3, 3, 4, 4, 5, 5])
+    dag = cladify.ClusterDag([0, 1, 3, 4, 5, 6, 6], [3, 3, 4, 4, 5, 5])
     explorer = Explorer(open_document(dag, items=["collie", "shepherd", "farmer"]), port=0).start()
     page = open_page(browser, explorer.url)
     page.locator("#query").fill("shepherd")
@@ -414,12 +414,12 @@ def test_page_in_one_file(browser, document, tmp_path):
     page = browser.new_page()
     page.on("request", lambda request: requests.append(request.url))
     page.goto(file.as_uri())
-    until(page, "globalThis.ramify && ramify.ready")
+    until(page, "globalThis.cladify && cladify.ready")
     page.locator("#query").fill("violin")
     page.wait_for_selector("#found li")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
-    assert page.title() == "things — ramify"
+    assert page.title() == "things — cladify"
     for view in ("Map", "Disk", "Icicle"):
         page.get_by_role("button", name=view, exact=True).click()
     page.locator("#query").fill("onerror")
@@ -438,6 +438,6 @@ def test_frames_are_quick(page):
         page.mouse.move(500, 450)
         page.mouse.wheel(0, -240)
         page.wait_for_timeout(30)
-    frames = sorted(page.evaluate("ramify.frames"))
+    frames = sorted(page.evaluate("cladify.frames"))
     assert len(frames) > 5
     assert frames[len(frames) // 2] < 100  # generous: other work may share the machine

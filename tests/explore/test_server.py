@@ -19,10 +19,10 @@ pytest.importorskip("starlette")
 
 from starlette.testclient import TestClient
 
-import ramify
-from ramify.errors import FileError, InvalidInput, RamifyWarning
-from ramify.explore import Explorer, open_document
-from ramify.explore.server import make_app
+import cladify
+from cladify.errors import CladifyWarning, FileError, InvalidInput
+from cladify.explore import Explorer, open_document
+from cladify.explore.server import make_app
 
 TOKEN = "secret"
 
@@ -38,7 +38,7 @@ def root_of(client):
 
 
 def edit(client, **action):
-    return client.post("/api/edit", json=action, headers={"x-ramify-token": TOKEN})
+    return client.post("/api/edit", json=action, headers={"x-cladify-token": TOKEN})
 
 
 def test_page_and_its_files(client):
@@ -73,8 +73,8 @@ def test_own_names_are_served(client, host):
 def test_writing_needs_the_token_and_the_origin(client, document):
     action = {"op": "rename", "node": root_of(client), "name": "everything"}
     assert client.post("/api/edit", json=action).status_code == 403
-    assert client.post("/api/edit", json=action, headers={"x-ramify-token": "wrong"}).status_code == 403
-    other = {"x-ramify-token": TOKEN, "origin": "http://evil.example"}
+    assert client.post("/api/edit", json=action, headers={"x-cladify-token": "wrong"}).status_code == 403
+    other = {"x-cladify-token": TOKEN, "origin": "http://evil.example"}
     assert client.post("/api/edit", json=action, headers=other).status_code == 403
     assert len(document.taxonomy.edits) == 0
 
@@ -83,7 +83,7 @@ def test_edits_are_saved_and_undone(client, document):
     root = root_of(client)
     first = client.get(f"/api/children?ids={root}").json()["children"][str(root)][0]["id"]
     assert edit(client, op="rename", node=first, name="my <b>name</b>").status_code == 200
-    again = ramify.Taxonomy.load(document.file)
+    again = cladify.Taxonomy.load(document.file)
     assert "my <b>name</b>" in again.names.values()
     assert client.get(f"/api/card?node={first}").json()["name"] == "my <b>name</b>"
     assert edit(client, op="hide", node=first).status_code == 200
@@ -91,7 +91,7 @@ def test_edits_are_saved_and_undone(client, document):
     assert first not in [record["id"] for record in shown]
     for _ in range(2):
         assert edit(client, op="undo").status_code == 200
-    assert "my <b>name</b>" not in ramify.Taxonomy.load(document.file).names.values()
+    assert "my <b>name</b>" not in cladify.Taxonomy.load(document.file).names.values()
     assert edit(client, op="undo").json()["error"] == "there is no edit to undo."
 
 
@@ -115,7 +115,7 @@ def test_bad_edits_change_nothing(client, document, action):
 
 def test_bad_json(client):
     for body in (b"", b"[1]", b"{", b"[" * 100_000, b'"' + b"x" * 200_000 + b'"'):
-        assert client.post("/api/edit", content=body, headers={"x-ramify-token": TOKEN}).status_code == 400
+        assert client.post("/api/edit", content=body, headers={"x-cladify-token": TOKEN}).status_code == 400
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_exports(client, texts):
     assert table["row"].to_pylist() == list(range(len(texts)))
     whole = parquet.read_table(io.BytesIO(client.get("/api/export?what=table&format=parquet").content))
     assert whole.num_rows == len(texts)
-    tree = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
+    tree = cladify.Tree.from_newick(client.get("/api/export?what=newick").text)
     assert tree.n_leaves == len(texts)
     root = root_of(client)
     inner = next(r for r in client.get(f"/api/children?ids={root}").json()["children"][str(root)] if r["kids"])
     part = client.get(f"/api/export?what=newick&node={inner['id']}")
     assert "things-part.nwk" in part.headers["content-disposition"]
-    assert ramify.Tree.from_newick(part.text).n_leaves == inner["size"]
+    assert cladify.Tree.from_newick(part.text).n_leaves == inner["size"]
     assert edit(client, op="hide", node=inner["id"]).status_code == 200
     assert edit(client, op="undo").status_code == 200
     nested = client.get("/api/export?what=json").json()
@@ -211,7 +211,7 @@ def test_what_is_hidden_is_in_no_export_and_not_found(client, document):
         assert parquet.read_table(io.BytesIO(content))["row"].to_pylist() == rest
     texts = sorted(document.view.text(row) for row in rest)
     assert leaves_of(client.get("/api/export?what=json").json()) == texts
-    newick = ramify.Tree.from_newick(client.get("/api/export?what=newick").text)
+    newick = cladify.Tree.from_newick(client.get("/api/export?what=newick").text)
     assert sorted(" ".join(name.split()) for name in newick.info["names"]) == sorted(
         " ".join(document.taxonomy.items[row].split()) for row in rest
     )
@@ -227,7 +227,7 @@ def test_what_is_hidden_is_in_no_export_and_not_found(client, document):
 def test_csv_cells_are_no_formulas():
     import pyarrow as pa
 
-    from ramify.explore.export import _escaped
+    from cladify.explore.export import _escaped
 
     table = _escaped(pa.table({"item": ["=1+1", "+x", "-y", "@z", "plain", None], "n": [1, 2, 3, 4, 5, 6]}))
     assert table["item"].to_pylist() == ["'=1+1", "'+x", "'-y", "'@z", "plain", None]
@@ -270,7 +270,7 @@ def test_port_taken_means_the_next_one(taxonomy):
 
 
 def test_other_addresses_warn(taxonomy):
-    with pytest.warns(RamifyWarning, match="everybody who reaches this machine"):
+    with pytest.warns(CladifyWarning, match="everybody who reaches this machine"):
         explorer = Explorer(open_document(taxonomy), host="0.0.0.0", port=0)
     explorer.stop()
 
@@ -283,8 +283,8 @@ def test_files_that_cannot_be_shown(tmp_path, taxonomy):
     with pytest.raises(FileError):
         open_document(tmp_path / "none.tree")
     with pytest.raises(InvalidInput, match="compare trees of the same items"):
-        open_document(taxonomy, compare=ramify.Tree([3, 3, 4, 4, -1]))
-    tree = ramify.Tree([3, 3, 4, 4, -1])
+        open_document(taxonomy, compare=cladify.Tree([3, 3, 4, 4, -1]))
+    tree = cladify.Tree([3, 3, 4, 4, -1])
     with pytest.raises(InvalidInput, match="items"):
         open_document(tree, items=["a"])
     assert open_document(tree, items=["a", "b", "c"]).view.tree.n_leaves == 3
@@ -295,12 +295,12 @@ def test_a_file_of_a_newer_version(tmp_path, taxonomy):
     taxonomy.save(file)
     with zipfile.ZipFile(file) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    header = json.loads(members["ramify-taxonomy.json"])
-    members["ramify-taxonomy.json"] = json.dumps({**header, "version": 99}).encode()
+    header = json.loads(members["cladify-taxonomy.json"])
+    members["cladify-taxonomy.json"] = json.dumps({**header, "version": 99}).encode()
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in members.items():
             archive.writestr(name, data)
-    with pytest.raises(FileError, match="Update ramify"):
+    with pytest.raises(FileError, match="Update cladify"):
         open_document(file)
 
 
@@ -337,9 +337,9 @@ def test_points_go_out_by_the_window(client, document):
 def test_no_answer_is_larger_than_300_kilobytes():
     n = 40_000
     low = n + np.arange(n) // 400
-    tree = ramify.Tree(np.concatenate([low, np.full(100, n + 100), [-1]]))
+    tree = cladify.Tree(np.concatenate([low, np.full(100, n + 100), [-1]]))
     document = open_document(
-        ramify.Taxonomy(tree, ["中" * 300 + str(i) for i in range(n)]), points=np.random.default_rng(0).random((n, 2))
+        cladify.Taxonomy(tree, ["中" * 300 + str(i) for i in range(n)]), points=np.random.default_rng(0).random((n, 2))
     )
     with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
         ids = ",".join(str(n + i) for i in range(100))
@@ -358,7 +358,7 @@ def test_no_answer_is_larger_than_300_kilobytes():
 
 def test_senses_and_shared_members():
     # Two groups of four that share two items, below a root.
-    dag = ramify.ClusterDag([0, 1, 2, 4, 6, 7, 8, 9, 10, 10], [6, 6, 6, 7, 6, 7, 7, 7, 8, 8])
+    dag = cladify.ClusterDag([0, 1, 2, 4, 6, 7, 8, 9, 10, 10], [6, 6, 6, 7, 6, 7, 7, 7, 8, 8])
     document = open_document(dag, items=["a0", "a1", "both2", "both3", "b4", "b5"])
     with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
         alone = client.get("/api/card?node=0").json()["also"]
@@ -369,7 +369,7 @@ def test_senses_and_shared_members():
 
 
 def test_what_is_prepared_of_a_tree_can_be_kept(tmp_path):
-    document = open_document(ramify.Tree([4, 4, 5, 5, 6, 6, -1]), items=["oak", "elm", "car", "bus"])
+    document = open_document(cladify.Tree([4, 4, 5, 5, 6, 6, -1]), items=["oak", "elm", "car", "bus"])
     document.save_in(tmp_path / "a.taxonomy")
     root = int(document.view.keys[document.view.tree.root])
     document.edit({"op": "rename", "node": root, "name": "things"})
@@ -382,7 +382,7 @@ def test_the_command_says_which_port_it_took_and_stops(tmp_path, taxonomy):
     taxonomy.save(file)
     taken = Explorer(open_document(taxonomy), port=0)
     process = subprocess.Popen(
-        [sys.executable, "-m", "ramify", "explore", str(file), "--no-browser", "--port", str(taken.port)],
+        [sys.executable, "-m", "cladify", "explore", str(file), "--no-browser", "--port", str(taken.port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -418,8 +418,8 @@ def test_a_tree_in_a_folder_opens_group_by_group(tree_folder, monkeypatch):
         assert client.get("/below/0/", headers={"host": "evil.example"}).status_code == 421
         rename = {"op": "rename", "node": client.get("/below/0/api/meta").json()["root"]["id"], "name": "first"}
         assert client.post("/below/0/api/edit", json=rename).status_code == 403
-        assert client.post("/below/0/api/edit", json=rename, headers={"x-ramify-token": TOKEN}).status_code == 200
-        monkeypatch.setattr("ramify.explore.server._KEPT_BELOW", 1)
+        assert client.post("/below/0/api/edit", json=rename, headers={"x-cladify-token": TOKEN}).status_code == 200
+        monkeypatch.setattr("cladify.explore.server._KEPT_BELOW", 1)
         assert all(client.get(f"/below/{group}/api/meta").status_code == 200 for group in range(meta["n"]))
         assert client.get("/below/0/api/meta").json()["root"]["name"] == "first"  # edited, so kept
         for wrong in (meta["n"], 10**12):

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.explore.text import Items, Texts, one_line
-from ramify.explore.view import MOST_CHILDREN, View
-from ramify.taxonomy.items import as_items
+import cladify
+from cladify.errors import InvalidInput
+from cladify.explore.text import Items, Texts, one_line
+from cladify.explore.view import MOST_CHILDREN, View
+from cladify.taxonomy.items import as_items
 
 
 def random_tree(n, seed):
-    return ramify.fit(np.random.default_rng(seed).normal(size=(n, 3)), "hac")
+    return cladify.fit(np.random.default_rng(seed).normal(size=(n, 3)), "hac")
 
 
 @given(st.integers(2, 60), st.integers(0, 20), st.integers(1, 60))
@@ -51,7 +51,7 @@ def test_children_fill_their_parent(taxonomy):
 
 def test_many_children_are_counted():
     n = 2 * MOST_CHILDREN
-    view = View(ramify.Tree([n] * n + [-1]))
+    view = View(cladify.Tree([n] * n + [-1]))
     records = view.children(n)
     assert len(records) == MOST_CHILDREN
     assert records[-1]["more"]
@@ -59,7 +59,7 @@ def test_many_children_are_counted():
 
 
 def test_names_come_from_items_where_there_are_none():
-    tree = ramify.Tree([3, 3, 4, 4, -1])
+    tree = cladify.Tree([3, 3, 4, 4, -1])
     assert View(tree, items=["a", "b", "c"]).name(4) == "c · a · b"
     assert View(tree).name(4) == "cluster 4"
     assert View(tree, names={4: "all"}).name(4) == "all"
@@ -125,12 +125,12 @@ def test_more_like_this_is_the_nearest_by_cosine():
     X = rng.normal(size=(200, 8)).astype(np.float32)
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     expected = [i for i in np.argsort(-(unit @ unit[17]))[:11].tolist() if i != 17][:10]
-    view = View(ramify.fit(X, "hac"), vectors=X)
+    view = View(cladify.fit(X, "hac"), vectors=X)
     assert [hit["row"] for hit in view.like(17, 10)["results"]] == expected
 
 
 def test_one_leaf():
-    view = View(ramify.Tree([-1]), items=["alone"])
+    view = View(cladify.Tree([-1]), items=["alone"])
     assert view.cut(n=1)["nodes"] == [0]
     assert view.card(0)["name"] == "alone"
     assert view.meta()["n"] == 1
@@ -138,7 +138,7 @@ def test_one_leaf():
 
 def test_wrong_number_of_items():
     with pytest.raises(InvalidInput, match=r"items must have one entry a leaf \(3\), got 2"):
-        View(ramify.Tree([3, 3, 4, 4, -1]), items=["a", "b"])
+        View(cladify.Tree([3, 3, 4, 4, -1]), items=["a", "b"])
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "two\nlines", "x" * 1000, "\u202eright to left", "emoji 🌳"])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ramify import datasets
-from ramify.errors import InvalidInput
-from ramify.flat import dp_means, dp_means_pp
-from ramify.metrics import dp_means_cost
+from cladify import datasets
+from cladify.errors import InvalidInput
+from cladify.flat import dp_means, dp_means_pp
+from cladify.metrics import dp_means_cost
 
 
 def by_first_point(labels):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from trees import NaiveTree, balanced_tree, path_tree, trees
 
-import ramify
-from ramify import Tree, flat
-from ramify.errors import InvalidInput
-from ramify.metrics import dp_means_cost
+import cladify
+from cladify import Tree, flat
+from cladify.errors import InvalidInput
+from cladify.metrics import dp_means_cost
 
 
 def all_cuts(naive: NaiveTree, v: int) -> list[list[int]]:
@@ -70,7 +70,7 @@ def test_dp_means_of_every_cut(tree, seed, kind) -> None:
 
 def test_many_prices_at_once() -> None:
     X = np.random.default_rng(0).normal(size=(300, 4))
-    tree = ramify.fit(X, "hac", linkage="ward")
+    tree = cladify.fit(X, "hac", linkage="ward")
     cuts = flat.dp_means_cuts(tree, X)
     prices = np.geomspace(1e-3, 1e4, 60)
     counts = cuts.n_clusters(prices)
@@ -88,9 +88,9 @@ def test_weights_count_points() -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(12, 2))
     times = rng.integers(1, 4, size=12)
-    tree = ramify.fit(X, "hac")
+    tree = cladify.fit(X, "hac")
     source = np.repeat(np.arange(12), times)
-    doubled = ramify.fit(X[source], "hac")
+    doubled = cladify.fit(X[source], "hac")
     weighted = flat.dp_means_cuts(tree, X, sample_weight=times)
     for lam in (0.1, 1.0, 5.0):
         labels = weighted.labels(lam)
@@ -101,7 +101,7 @@ def test_weights_count_points() -> None:
 def test_cosine_takes_rows_at_unit_length() -> None:
     X = np.random.default_rng(2).normal(size=(40, 3))
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
-    tree = ramify.fit(X, "hac", metric="cosine")
+    tree = cladify.fit(X, "hac", metric="cosine")
     one, two = flat.dp_means_cuts(tree, X, metric="cosine"), flat.dp_means_cuts(tree, unit)
     np.testing.assert_allclose(one.node_cost, two.node_cost, atol=1e-12)
     assert one.labels(0.5).tolist() == two.labels(0.5).tolist()
@@ -130,7 +130,7 @@ def test_one_leaf() -> None:
 
 def test_threads_change_nothing() -> None:
     X = np.random.default_rng(0).normal(size=(5000, 8)).astype(np.float32)
-    tree = ramify.fit(X, "random-cut", random_state=0)
+    tree = cladify.fit(X, "random-cut", random_state=0)
     one, two = (flat.dp_means_cuts(tree, X, n_jobs=jobs).node_cost for jobs in (1, 2))
     np.testing.assert_array_equal(one, two)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.graph import confidence
-from ramify.graph.edges import neighbor_edges
+import cladify
+from cladify.errors import InvalidInput
+from cladify.graph import confidence
+from cladify.graph.edges import neighbor_edges
 
 
 def blobs(seed=0):
@@ -17,7 +17,7 @@ def blobs(seed=0):
 
 def test_against_the_definition():
     X, label = blobs()
-    graph = ramify.neighbors(X, 6)
+    graph = cladify.neighbors(X, 6)
     W = neighbor_edges(graph, np.ones(180), 1).to_scipy().toarray().astype(np.float64)
     P = W / W.sum(axis=1, keepdims=True)
     walks = sum(np.linalg.matrix_power(P, t) for t in (1, 2, 3, 4)) / 4
@@ -45,7 +45,7 @@ def test_points_between_clusters_are_the_least_firm():
 
 def test_rows_and_their_graph_agree_and_labels_may_be_anything():
     X, label = blobs()
-    model = ramify.GraphTree(metric="cosine").fit(X)
+    model = cladify.GraphTree(metric="cosine").fit(X)
     a = confidence(X, label, metric="cosine")
     assert np.allclose(a, confidence(model.graph_, label))
     assert np.allclose(a, confidence(X, np.array(["x", "y", "z"])[label], metric="cosine"))

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_rand_score
 
-import ramify
-from ramify import GraphTree, objectives
-from ramify.errors import InvalidInput
-from ramify.graph import scales, search
-from ramify.graph._far import tie_together
-from ramify.graph.edges import neighbor_edges
-from ramify.graph.heights import typicality
-from ramify.graph.scales import micro_clusters, put_below
-from ramify.graph.search import Budget
-from ramify.metrics import dendrogram_purity
-from ramify.points import as_points
-from ramify.progress import Progress
+import cladify
+from cladify import GraphTree, objectives
+from cladify.errors import InvalidInput
+from cladify.graph import scales, search
+from cladify.graph._far import tie_together
+from cladify.graph.edges import neighbor_edges
+from cladify.graph.heights import typicality
+from cladify.graph.scales import micro_clusters, put_below
+from cladify.graph.search import Budget
+from cladify.metrics import dendrogram_purity
+from cladify.points import as_points
+from cladify.progress import Progress
 
 
 def planted(n, seed=0, spread=0.4):
@@ -73,12 +73,12 @@ def test_every_metric_on_two_scales(monkeypatch, metric):
 @pytest.mark.parametrize("seed", range(20))
 def test_outliers_are_put_back_with_the_cluster_they_went_with(seed):
     rng = np.random.default_rng(seed)
-    tree = ramify.fit(rng.normal(size=(int(rng.integers(30, 150)), 3)), "hac")
+    tree = cladify.fit(rng.normal(size=(int(rng.integers(30, 150)), 3)), "hac")
     size = int(rng.integers(2, 9))
     label = micro_clusters(tree, size)
     m = int(label.max()) + 1
     group = np.unique(rng.integers(0, m // 2, m), return_inverse=True)[1]
-    top = ramify.fit(rng.normal(size=(int(group.max()) + 1, 2)), "hac")
+    top = cladify.fit(rng.normal(size=(int(group.max()) + 1, 2)), "hac")
     whole = put_below(tree, size, group, top)
     assert whole.is_binary and whole.n_leaves == tree.n_leaves
     for c in range(top.n_leaves):
@@ -92,7 +92,7 @@ def test_outliers_are_put_back_with_the_cluster_they_went_with(seed):
 @settings(max_examples=40, deadline=None)
 @given(n=st.integers(2, 40), size=st.integers(1, 12), seed=st.integers(0, 10**6))
 def test_micro_clusters_are_the_largest_small_subtrees_and_can_be_put_back(n, size, seed):
-    tree = ramify.fit(np.arange(n)[:, None], method="random", random_state=seed).binarize(seed)
+    tree = cladify.fit(np.arange(n)[:, None], method="random", random_state=seed).binarize(seed)
     label = micro_clusters(tree, size)
     sizes = np.bincount(label)
     assert (sizes > 0).all() and sizes.max() <= size
@@ -104,24 +104,24 @@ def test_micro_clusters_are_the_largest_small_subtrees_and_can_be_put_back(n, si
     top = tree.prune([int(np.flatnonzero(label == c)[0]) for c in range(len(sizes))])
     order = np.argsort([int(np.flatnonzero(label == c)[0]) for c in range(len(sizes))])
     if np.array_equal(order, np.arange(len(sizes))):  # prune keeps the order of the leaves
-        assert put_below(tree, size, np.arange(top.n_leaves), ramify.Tree(top.parent)) == ramify.Tree(tree.parent)
+        assert put_below(tree, size, np.arange(top.n_leaves), cladify.Tree(top.parent)) == cladify.Tree(tree.parent)
 
 
 def test_small_graph_costs_no_more_than_refinement():
     for seed in range(3):
         W = random_graph(100, 8, seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ramify.RamifyWarning)
-            start = ramify.fit(W, method="reciprocal", metric="precomputed-similarity")
+            warnings.simplefilter("ignore", cladify.CladifyWarning)
+            start = cladify.fit(W, method="reciprocal", metric="precomputed-similarity")
         cost = objectives.dasgupta(GraphTree(metric="precomputed-similarity").fit(W).tree_, W, "precomputed-similarity")
-        single = objectives.dasgupta(ramify.refine(start, W, "precomputed-similarity"), W, "precomputed-similarity")
+        single = objectives.dasgupta(cladify.refine(start, W, "precomputed-similarity"), W, "precomputed-similarity")
         assert cost <= 1.01 * single
 
 
 def test_large_graph_costs_no_more_than_the_search_of_the_whole(monkeypatch):
     X, _, _ = planted(4000, seed=3, spread=2.0)
-    graph = ramify.neighbors(X, 10).connect(X).symmetrize()
-    single = objectives.dasgupta(ramify.refine(ramify.fit(graph, method="reciprocal"), graph), graph)
+    graph = cladify.neighbors(X, 10).connect(X).symmetrize()
+    single = objectives.dasgupta(cladify.refine(cladify.fit(graph, method="reciprocal"), graph), graph)
     monkeypatch.setattr(scales, "LAST", 500)
     at_once = GraphTree().fit(graph).tree_
     assert objectives.dasgupta(at_once, graph) <= 1.001 * single
@@ -133,7 +133,7 @@ def test_large_graph_costs_no_more_than_the_search_of_the_whole(monkeypatch):
 def test_local_scale_of_neighbours():
     X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     X[0] = 9.0  # an outlier
-    graph = ramify.neighbors(X, 7)
+    graph = cladify.neighbors(X, 7)
     D = graph.to_scipy("distance").toarray().astype(np.float64)
     sigma = np.array([np.sort(row[row > 0])[4] for row in D])
     finer = np.minimum.outer(sigma, sigma)
@@ -170,10 +170,10 @@ def test_heights_are_what_is_left_unexplained():
 
 def test_rows_far_from_their_neighbours_count_for_less():
     X = np.concatenate([np.random.default_rng(0).normal(size=(200, 3)), [[50.0, 0.0, 0.0]]])
-    weight = typicality(ramify.neighbors(X, 10))
+    weight = typicality(cladify.neighbors(X, 10))
     assert weight[-1] < 1e-3
     assert 0.7 < weight[:-1].mean() <= 1.0
-    assert (typicality(ramify.neighbors(X, 10, "dot")) == 1.0).all()
+    assert (typicality(cladify.neighbors(X, 10, "dot")) == 1.0).all()
 
 
 def hierarchy(seed, noise):
@@ -200,7 +200,7 @@ def test_clusters_of_clusters_that_share_no_neighbours(noise):
 
 def test_ties_over_long_distances_connect_the_graph():
     X, _ = hierarchy(2, 0)
-    graph = ramify.neighbors(X, 10)
+    graph = cladify.neighbors(X, 10)
     assert not graph.is_connected
     points = as_points(X, "sqeuclidean")
     edges = neighbor_edges(graph, np.ones(1200), 1)
@@ -231,7 +231,7 @@ def test_sparse_rows_and_given_graphs():
     X, _, cluster = planted(400, seed=6)
     rows = sp.csr_array(np.where(np.abs(X) > 1, X, 0))
     assert GraphTree(metric="cosine").fit(rows).tree_.n_leaves == 400
-    graph = ramify.neighbors(X, 15)
+    graph = cladify.neighbors(X, 15)
     model = GraphTree(n_clusters=16).fit(graph)
     assert model.graph_ is graph and model.tree_.info["input"] == "graph"
     assert adjusted_rand_score(cluster, model.labels_) > 0.8
@@ -276,5 +276,5 @@ def test_weights_of_very_different_sizes(method):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, size=(200, 8)).astype(float)
     weight = 10.0 ** rng.uniform(-99, 99, 200)
-    tree = ramify.fit(X, method=method, metric="dot" if method == "live" else "sqeuclidean", sample_weight=weight)
+    tree = cladify.fit(X, method=method, metric="dot" if method == "live" else "sqeuclidean", sample_weight=weight)
     assert np.isfinite(tree.height).all() and tree.is_monotone

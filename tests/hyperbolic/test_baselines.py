@@ -6,10 +6,10 @@ from scipy.cluster.hierarchy import cophenet
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist, squareform
 
-import ramify
-from ramify.hyperbolic.ghhc import GHHC, triplet_step
-from ramify.hyperbolic.ufit import Fitted, UFit, dasgupta_loss, triplet_loss
-from ramify.metrics import dendrogram_purity
+import cladify
+from cladify.hyperbolic.ghhc import GHHC, triplet_step
+from cladify.hyperbolic.ufit import Fitted, UFit, dasgupta_loss, triplet_loss
+from cladify.metrics import dendrogram_purity
 
 LOSSES = ["closest", "closest-size", "closest-triplet", "dasgupta"]
 
@@ -30,7 +30,7 @@ def random_distances(n, seed):
 def test_the_linkage_of_a_matrix_is_single_linkage():
     D = random_distances(30, 0)
     linkage = Fitted(D).linkage()
-    expected = ramify.fit(D, "hac", metric="precomputed", linkage="single")
+    expected = cladify.fit(D, "hac", metric="precomputed", linkage="single")
     np.testing.assert_allclose(cophenet(linkage.tree.to_linkage()), cophenet(expected.to_linkage()), rtol=1e-6)
     i, j = np.triu_indices(30, 1)
     meet = linkage.tree.lca(i, j) - 30
@@ -83,7 +83,7 @@ def test_ufit_on_published_data(dataset):
     X = (data["X"] - data["X"].mean(axis=0)) / data["X"].std(axis=0)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     tree = UFit().fit(X).tree_
-    assert 2 * ramify.objectives.dasgupta(tree, X) / 1e5 <= 7.916 * 1.01
+    assert 2 * cladify.objectives.dasgupta(tree, X) / 1e5 <= 7.916 * 1.01
 
 
 def test_gradient_of_ghhc():
@@ -127,12 +127,12 @@ def test_ghhc_reads_sparse_rows_as_dense_ones():
 
 def test_errors():
     X, _ = two_blobs()
-    with pytest.raises(ramify.RamifyError, match=r"needs labels: fit\(X, y\)"):
+    with pytest.raises(cladify.CladifyError, match=r"needs labels: fit\(X, y\)"):
         UFit(loss="closest-triplet").fit(X)
-    with pytest.raises(ramify.RamifyError, match="two rows of one label and one of another"):
+    with pytest.raises(cladify.CladifyError, match="two rows of one label and one of another"):
         UFit(loss="closest-triplet").fit(X, np.zeros(40, dtype=int))
-    with pytest.raises(ramify.RamifyError, match="loss 'closets' is not known"):
+    with pytest.raises(cladify.CladifyError, match="loss 'closets' is not known"):
         UFit(loss="closets").fit(X)
     for estimator in (UFit(), GHHC()):
-        with pytest.raises(ramify.RamifyError, match="takes no sample_weight"):
+        with pytest.raises(cladify.CladifyError, match="takes no sample_weight"):
             estimator.fit(X, sample_weight=np.arange(1, 41))

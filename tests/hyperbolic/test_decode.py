@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import random_tree
 
-import ramify
-from ramify.hyperbolic import decode, embed_tree, lca_depth
-from ramify.hyperbolic.decode import decode_angles
-from ramify.hyperbolic.geometry import on_circle
-from ramify.objectives import dasgupta
+import cladify
+from cladify.hyperbolic import decode, embed_tree, lca_depth
+from cladify.hyperbolic.decode import decode_angles
+from cladify.hyperbolic.geometry import on_circle
+from cladify.objectives import dasgupta
 
 
 def clusters(tree):
@@ -40,7 +40,7 @@ def random_binary(seed, low=2, high=18):
     random = np.random.default_rng(seed)
     n = int(random.integers(low, high))
     kind = ["uniform", "path"][seed % 2]
-    return ramify.RandomTree(kind=kind, random_state=seed).fit(np.zeros((n, 1))).tree_
+    return cladify.RandomTree(kind=kind, random_state=seed).fit(np.zeros((n, 1))).tree_
 
 
 def test_lemma_c2_on_500_random_trees():
@@ -72,19 +72,19 @@ def test_a_tree_that_is_not_binary_comes_back_refined():
 
 
 def test_a_path_of_100_000_leaves():
-    tree = ramify.RandomTree(kind="path", random_state=0).fit(np.zeros((100_000, 1))).tree_
+    tree = cladify.RandomTree(kind="path", random_state=0).fit(np.zeros((100_000, 1))).tree_
     again = decode_angles(np.arctan2(*embed_tree(tree).T[::-1]), 0.999)
     i, j = np.random.default_rng(0).integers(100_000, size=(2, 2000))
     assert (tree.size[tree.lca(i, j)] == again.size[again.lca(i, j)]).mean() > 0.999
 
 
 def test_a_spread_that_float64_cannot_hold():
-    tree = ramify.RandomTree(kind="path", random_state=0).fit(np.zeros((60, 1))).tree_
-    with pytest.raises(ramify.RamifyError, match="no room for spread=2 on a tree of depth 59"):
+    tree = cladify.RandomTree(kind="path", random_state=0).fit(np.zeros((60, 1))).tree_
+    with pytest.raises(cladify.CladifyError, match="no room for spread=2 on a tree of depth 59"):
         embed_tree(tree, spread=2.0)
-    with pytest.raises(ramify.RamifyError, match="spread must be"):
+    with pytest.raises(cladify.CladifyError, match="spread must be"):
         embed_tree(tree, spread=-1.0)
-    with pytest.raises(ramify.RamifyError, match="radius must be"):
+    with pytest.raises(cladify.CladifyError, match="radius must be"):
         embed_tree(tree, radius=1.5)
 
 
@@ -123,7 +123,7 @@ def test_equal_points():
 
 def test_a_better_tree_has_a_better_decoding():
     X = np.random.default_rng(0).standard_normal((50, 3))
-    tree = ramify.fit(X, "hac", metric="cosine")
+    tree = cladify.fit(X, "hac", metric="cosine")
     assert dasgupta(decode(embed_tree(tree)), X) == pytest.approx(dasgupta(tree, X))
 
 

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-import ramify
-from ramify import _core
-from ramify.hyperbolic import decode, embed_tree, lca_depth, triplet_loss
-from ramify.hyperbolic.geometry import on_circle
-from ramify.objectives import dasgupta
+import cladify
+from cladify import _core
+from cladify.hyperbolic import decode, embed_tree, lca_depth, triplet_loss
+from cladify.hyperbolic.geometry import on_circle
+from cladify.objectives import dasgupta
 
 
 def numerical_depth(x, y):
@@ -213,7 +213,7 @@ def test_the_relaxed_cost_tends_to_that_of_the_tree():
     i, j, k = ids.T
     weight = np.stack([W[i, j], W[i, k], W[j, k]], axis=1)
     for seed in range(20):
-        tree = ramify.RandomTree(random_state=seed).fit(np.zeros((n, 1))).tree_
+        tree = cladify.RandomTree(random_state=seed).fit(np.zeros((n, 1))).tree_
         Z = embed_tree(tree, spread=1.5)
         cost = dasgupta(tree, W, "precomputed-similarity")
         errors = []
@@ -227,22 +227,22 @@ def test_the_relaxed_cost_tends_to_that_of_the_tree():
 
 def test_bad_input():
     Z = np.array([[0.1, 0.2], [0.3, 0.1], [0.0, 0.5]])
-    with pytest.raises(ramify.RamifyError, match="outside the open unit disk"):
+    with pytest.raises(cladify.CladifyError, match="outside the open unit disk"):
         triplet_loss(Z * 3, [[0, 1, 2]], np.ones((1, 3)))
-    with pytest.raises(ramify.RamifyError, match=r"two columns.*got shape \(3, 3\)"):
+    with pytest.raises(cladify.CladifyError, match=r"two columns.*got shape \(3, 3\)"):
         lca_depth(np.zeros((3, 3)), np.zeros((3, 3)))
-    with pytest.raises(ramify.RamifyError, match="same shape"):
+    with pytest.raises(cladify.CladifyError, match="same shape"):
         lca_depth(Z, Z[:2])
-    with pytest.raises(ramify.RamifyError, match=r"points in \[0, 2\], got 0 to 3"):
+    with pytest.raises(cladify.CladifyError, match=r"points in \[0, 2\], got 0 to 3"):
         triplet_loss(Z, [[0, 1, 3]], np.ones((1, 3)))
-    with pytest.raises(ramify.RamifyError, match=r"shape \(b, 3\)"):
+    with pytest.raises(cladify.CladifyError, match=r"shape \(b, 3\)"):
         triplet_loss(Z, [[0, 1]], np.ones((1, 3)))
-    with pytest.raises(ramify.RamifyError, match="shape of triplets"):
+    with pytest.raises(cladify.CladifyError, match="shape of triplets"):
         triplet_loss(Z, [[0, 1, 2]], np.ones((1, 2)))
-    with pytest.raises(ramify.RamifyError, match="temperature must be"):
+    with pytest.raises(cladify.CladifyError, match="temperature must be"):
         triplet_loss(Z, [[0, 1, 2]], np.ones((1, 3)), temperature=0)
 
 
 def test_decode_says_what_it_takes():
-    with pytest.raises(ramify.RamifyError, match="method 'gready' is not known"):
+    with pytest.raises(cladify.CladifyError, match="method 'gready' is not known"):
         decode(np.zeros((2, 2)), method="gready")

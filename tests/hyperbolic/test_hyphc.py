@@ -9,9 +9,9 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist, squareform
 
-import ramify
-from ramify.hyperbolic import HypHC, decode
-from ramify.objectives import ckmm, dasgupta, optimal_tree
+import cladify
+from cladify.hyperbolic import HypHC, decode
+from cladify.objectives import ckmm, dasgupta, optimal_tree
 
 QUICK = {"n_init": 2, "n_steps": 40, "n_rounds": 1, "random_state": 0}
 
@@ -44,21 +44,21 @@ def test_the_published_costs(dataset, name, unit_of, published):
     X = unit(dataset(name))
     model = HypHC(random_state=0, n_init=2, n_steps=150, n_rounds=2, block_size=64).fit(X)
     assert 2 * model.cost_ / unit_of <= published * 1.002
-    assert 2 * dasgupta(ramify.refine(model.tree_, X), X) / unit_of <= published
+    assert 2 * dasgupta(cladify.refine(model.tree_, X), X) / unit_of <= published
 
 
 def test_random_starts_leave_random_trees_far_behind():
     X = blobs(150)
     model = HypHC(**{**QUICK, "n_steps": 120}, init="random").fit(X)
-    score = ramify.score(model.tree_, X, "cosine")
-    assert score.normalized > 0.9 * ramify.score(ramify.fit(X, "hac", metric="cosine"), X, "cosine").normalized
+    score = cladify.score(model.tree_, X, "cosine")
+    assert score.normalized > 0.9 * cladify.score(cladify.fit(X, "hac", metric="cosine"), X, "cosine").normalized
     step, loss, cost = np.array(model.losses_).T
     assert step[0] == 0 and cost.min() == model.cost_ and loss[-1] < loss[1]
 
 
 def test_a_tree_to_start_from_only_gets_better():
     X = blobs()
-    tree = ramify.fit(X, "hac", linkage="single", metric="cosine")
+    tree = cladify.fit(X, "hac", linkage="single", metric="cosine")
     model = HypHC(**QUICK, init=tree).fit(X)
     assert model.losses_[0][2] <= dasgupta(tree, X) * (1 + 1e-9)
     assert model.cost_ < dasgupta(tree, X)
@@ -66,7 +66,7 @@ def test_a_tree_to_start_from_only_gets_better():
 
 def test_few_points_begin_at_the_best_of_several_trees():
     X = blobs(160)
-    several = [dasgupta(ramify.BisectConquer(metric="cosine", random_state=seed).fit(X).tree_, X) for seed in range(9)]
+    several = [dasgupta(cladify.BisectConquer(metric="cosine", random_state=seed).fit(X).tree_, X) for seed in range(9)]
     model = HypHC(n_steps=1, n_rounds=0, random_state=0).fit(X)
     assert model.tree_.info["n_starts"] == 4
     assert model.losses_[0][2] <= np.median(several)
@@ -94,10 +94,10 @@ def test_inputs_agree():
     X = blobs(150)
     options = {**QUICK, "init": "random"}
     expected = HypHC(**options).fit(X).cost_
-    W = ramify.similarity.cosine(X).astype(np.float32)
-    given = HypHC(**options, metric=ramify.similarity.precomputed(kind="similarity")).fit(W)
+    W = cladify.similarity.cosine(X).astype(np.float32)
+    given = HypHC(**options, metric=cladify.similarity.precomputed(kind="similarity")).fit(W)
     sparse = HypHC(**options).fit(csr_array(X))
-    function = ramify.similarity.custom(ramify.similarity.cosine.block, kind="similarity")
+    function = cladify.similarity.custom(cladify.similarity.cosine.block, kind="similarity")
     called = HypHC(**options, metric=function).fit(X)
     for model in (given, sparse, called):
         assert model.cost_ == pytest.approx(expected, rel=2e-2)
@@ -107,7 +107,7 @@ def test_distances_maximise_ckmm():
     X = blobs(40)
     model = HypHC(**QUICK, metric="sqeuclidean").fit(X)
     assert model.cost_ == pytest.approx(ckmm(model.tree_, X), rel=1e-5)
-    assert ramify.score(model.tree_, X, "sqeuclidean", "ckmm").normalized > 0.8
+    assert cladify.score(model.tree_, X, "sqeuclidean", "ckmm").normalized > 0.8
     D = squareform(pdist(X))
     assert HypHC(**QUICK, metric="precomputed").fit(D).tree_.n_leaves == 40
 
@@ -115,11 +115,13 @@ def test_distances_maximise_ckmm():
 def test_graphs():
     X = blobs(200, d=3)
     graph = (
-        ramify.neighbors(X, 10, "cosine") if callable(ramify.neighbors) else ramify.neighbors.neighbors(X, 10, "cosine")
+        cladify.neighbors(X, 10, "cosine")
+        if callable(cladify.neighbors)
+        else cladify.neighbors.neighbors(X, 10, "cosine")
     )
     model = HypHC(**{**QUICK, "n_steps": 200}, init="random").fit(graph)
     assert model.cost_ == pytest.approx(dasgupta(model.tree_, graph))
-    assert ramify.score(model.tree_, graph).normalized > 0.7
+    assert cladify.score(model.tree_, graph).normalized > 0.7
     assert dasgupta(HypHC(**QUICK, refine=True).fit(graph).tree_, graph) <= model.cost_
 
 
@@ -191,7 +193,7 @@ def test_ctrl_c_stops_within_a_second():
     ("options", "message"),
     [
         ({"init": "warm"}, "init 'warm' is not known"),
-        ({"init": ramify.Tree([2, 2, -1])}, "init has 2 leaves but X has 60 rows"),
+        ({"init": cladify.Tree([2, 2, -1])}, "init has 2 leaves but X has 60 rows"),
         ({"n_steps": 0}, "n_steps must be an int of at least 1"),
         ({"radius": 1.0}, "radius must be a finite number"),
         ({"temperature": 0.0}, "temperature must be a finite number"),
@@ -200,17 +202,17 @@ def test_ctrl_c_stops_within_a_second():
     ],
 )
 def test_bad_parameters(options, message):
-    with pytest.raises(ramify.RamifyError, match=message):
+    with pytest.raises(cladify.CladifyError, match=message):
         HypHC(**options).fit(blobs())
 
 
 def test_sample_weight_is_refused():
-    with pytest.raises(ramify.RamifyError, match="take no sample_weight"):
+    with pytest.raises(cladify.CladifyError, match="take no sample_weight"):
         HypHC().fit(blobs(), sample_weight=np.arange(1, 61))
 
 
 def test_fit_by_name():
-    tree = ramify.fit(blobs(), "hyphc", **QUICK)
+    tree = cladify.fit(blobs(), "hyphc", **QUICK)
     assert tree.info["method"] == "hyphc" and tree.n_leaves == 60
 
 
@@ -218,6 +220,6 @@ def test_similarities_at_the_limit_of_numbers():
     """The unit they are divided by must be a number, too."""
     A = np.full((5, 5), 1.7e308)
     np.fill_diagonal(A, 0.0)
-    graph = ramify.NeighborGraph.from_scipy(csr_array(A), kind="similarity")
-    with pytest.raises(ramify.errors.InvalidInput, match="too large"):
+    graph = cladify.NeighborGraph.from_scipy(csr_array(A), kind="similarity")
+    with pytest.raises(cladify.errors.InvalidInput, match="too large"):
         HypHC(**QUICK).fit(graph)

@@ -6,12 +6,12 @@ import sys
 import numpy as np
 import pytest
 
-import ramify
-from ramify.hyperbolic.geometry import on_circle
+import cladify
+from cladify.hyperbolic.geometry import on_circle
 
 torch = pytest.importorskip("torch")
 
-from ramify.hyperbolic import torch as ht
+from cladify.hyperbolic import torch as ht
 
 
 def problem(n=12, count=30, seed=0):
@@ -33,7 +33,7 @@ def test_the_same_as_without_torch():
     z, ids, weight = problem()
     loss = ht.triplet_loss(z, ids, weight)
     (3 * loss).backward()
-    value, gradient = ramify.hyperbolic.triplet_loss(z.detach().numpy(), ids.numpy(), weight.detach().numpy())
+    value, gradient = cladify.hyperbolic.triplet_loss(z.detach().numpy(), ids.numpy(), weight.detach().numpy())
     assert float(loss.detach()) == pytest.approx(value / len(ids))
     np.testing.assert_allclose(z.grad.numpy(), 3 * gradient / len(ids))
     single = ht.triplet_loss(z.detach().float(), ids, weight.detach().float())
@@ -54,7 +54,7 @@ def test_the_module_descends():
     assert np.mean(losses[-10:]) < np.mean(losses[:10])
     assert model.tree().n_leaves == 80
     warm = ht.HyperbolicTree(X, init=model.tree(), random_state=0)
-    assert ramify.objectives.dasgupta(warm.tree(), X) == pytest.approx(ramify.objectives.dasgupta(model.tree(), X))
+    assert cladify.objectives.dasgupta(warm.tree(), X) == pytest.approx(cladify.objectives.dasgupta(model.tree(), X))
 
 
 def test_hyperbolic_logistic_regression():
@@ -81,7 +81,7 @@ def test_the_classifier(joint):
     X = np.eye(3)[truth] + 0.25 * random.standard_normal((90, 3))
     y = np.where(random.random(90) < 0.3, truth, -1)
     y[:3] = truth[:3]
-    tree = ramify.fit(X, "hac", metric="cosine")
+    tree = cladify.fit(X, "hac", metric="cosine")
     model = ht.HyperbolicClassifier(joint=joint, n_steps=80, random_state=0).fit(X, y, init=tree)
     assert (model.transduction_ == truth).mean() > 0.8  # one line leaves .84 to .87, by rounding
     assert (model.transduction_[y >= 0] == y[y >= 0]).mean() > 0.85
@@ -97,7 +97,7 @@ def test_end_to_end_beats_two_steps_where_a_class_is_in_two_places():
     X = np.eye(4)[part] + 0.15 * random.standard_normal((120, 4))
     truth = np.array([0, 1, 0, 1])[part]
     y = np.where(random.random(120) < 0.4, truth, -1)
-    tree = ramify.fit(X, "hac", metric="cosine")
+    tree = cladify.fit(X, "hac", metric="cosine")
     found = {
         joint: ht.HyperbolicClassifier(joint=joint, n_steps=100, random_state=0).fit(X, y, init=tree).transduction_
         for joint in (True, False)
@@ -109,7 +109,7 @@ def test_end_to_end_beats_two_steps_where_a_class_is_in_two_places():
 def test_the_classifier_on_all_pairs_graphs_and_few_rows():
     X = np.array([[1.0, 0.0], [1.0, 0.1], [0.9, 0.1], [0.0, 1.0], [0.1, 1.0], [0.2, 1.0]])
     y = np.array(["a", -1, -1, "b", -1, -1], dtype=object)
-    graph = ramify.neighbors(X, 4, "cosine")
+    graph = cladify.neighbors(X, 4, "cosine")
     for given, options in ((X, {"n_neighbors": None}), (X, {"n_neighbors": 50}), (graph, {})):
         model = ht.HyperbolicClassifier(n_steps=30, random_state=0, **options).fit(given, y)
         assert model.transduction_.tolist() == ["a"] * 3 + ["b"] * 3
@@ -137,19 +137,19 @@ def test_classes_start_where_their_points_are():
 
 def test_errors():
     z, ids, weight = problem()
-    with pytest.raises(ramify.RamifyError, match=r"shape \(n, 2\) on the CPU"):
+    with pytest.raises(cladify.CladifyError, match=r"shape \(n, 2\) on the CPU"):
         ht.triplet_loss(z.half(), ids, weight)
-    with pytest.raises(ramify.RamifyError, match="shape of triplets"):
+    with pytest.raises(cladify.CladifyError, match="shape of triplets"):
         ht.triplet_loss(z, ids, weight[:, :2])
-    with pytest.raises(ramify.RamifyError, match="y has no labels"):
+    with pytest.raises(cladify.CladifyError, match="y has no labels"):
         ht.HyperbolicClassifier().fit(np.eye(3), [-1, -1, -1])
-    with pytest.raises(ramify.RamifyError, match=r"one label a row \(3\), got 2"):
+    with pytest.raises(cladify.CladifyError, match=r"one label a row \(3\), got 2"):
         ht.HyperbolicClassifier().fit(np.eye(3), [0, 1])
-    with pytest.raises(ramify.RamifyError, match="n_neighbors must be"):
+    with pytest.raises(cladify.CladifyError, match="n_neighbors must be"):
         ht.HyperbolicClassifier(n_neighbors=0).fit(np.eye(3), [0, 1, -1])
-    with pytest.raises(ramify.RamifyError, match="init has 2 leaves but X has 3 rows"):
-        ht.HyperbolicClassifier().fit(np.eye(3), [0, 1, -1], init=ramify.Tree([2, 2, -1]))
-    with pytest.raises(ramify.RamifyError, match="weight must be"):
+    with pytest.raises(cladify.CladifyError, match="init has 2 leaves but X has 3 rows"):
+        ht.HyperbolicClassifier().fit(np.eye(3), [0, 1, -1], init=cladify.Tree([2, 2, -1]))
+    with pytest.raises(cladify.CladifyError, match="weight must be"):
         ht.HyperbolicClassifier(weight=-1).fit(np.eye(3), [0, 1, -1])
 
 
@@ -164,16 +164,16 @@ class Missing(MetaPathFinder):
             raise ImportError(name)
 
 sys.meta_path.insert(0, Missing())
-import ramify
-ramify.HypHC
-import ramify.hyperbolic.torch
+import cladify
+cladify.HypHC
+import cladify.hyperbolic.torch
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].endswith(
-        "ramify.hyperbolic.torch needs an optional part. Install it with: pip install 'ramify[torch]'"
+        "cladify.hyperbolic.torch needs an optional part. Install it with: pip install 'cladify[torch]'"
     )
 
 
 def test_hyphc_does_not_load_torch():
-    code = "import sys, ramify; ramify.HypHC; sys.exit('torch' in sys.modules)"
+    code = "import sys, cladify; cladify.HypHC; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ramify.errors import FileError
-from ramify.io.atomic import atomic_path, atomic_write, check_writable
+from cladify.errors import FileError
+from cladify.io.atomic import atomic_path, atomic_write, check_writable
 
 root_only = pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 
@@ -59,7 +59,7 @@ def test_unwritable_places_say_so(tmp_path: Path) -> None:
     for path, match in [
         (tmp_path / "missing" / "out", "does not exist; create it first"),
         (tmp_path, "is a folder; give the name of a file"),
-        (Path("/proc/ramify-out"), "cannot write /proc/ramify-out"),
+        (Path("/proc/cladify-out"), "cannot write /proc/cladify-out"),
     ]:
         with pytest.raises(FileError, match=match), atomic_path(path):
             pass

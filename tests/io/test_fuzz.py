@@ -1,4 +1,4 @@
-"""Truncated and hostile files: every reader answers with a ramify error or with data, quickly, and never crashes.
+"""Truncated and hostile files: every reader answers with a cladify error or with data, quickly, and never crashes.
 
 The mutants run in one child process a format, so that a crash of a library would be seen as such, with a limit on
 its memory, so that believing a lying header would be too.
@@ -55,8 +55,8 @@ def mutants(raw: bytes, random: np.random.Generator) -> list[bytes]:
 
 def attack(kind: str, folder: str) -> None:
     """Runs in the child: every mutant through every reader that takes the format."""
-    from ramify.errors import RamifyError
-    from ramify.io import read_items, read_labels, read_vectors
+    from cladify.errors import CladifyError
+    from cladify.io import read_items, read_labels, read_vectors
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore", UserWarning)
@@ -73,7 +73,7 @@ def attack(kind: str, folder: str) -> None:
         for reader in readers:
             try:
                 value = reader(path)
-            except RamifyError as error:
+            except CladifyError as error:
                 assert "\n" not in str(error), f"more than one line: {error}"
                 outcomes.add("error")
                 continue

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ramify.errors import FileError, InvalidInput
-from ramify.io import check_items, read_items, read_labels, write_labels
+from cladify.errors import FileError, InvalidInput
+from cladify.io import check_items, read_items, read_labels, write_labels
 
 
 def put(path: Path, text: str | bytes) -> Path:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees import NaiveTree, path_tree, random_tree, trees
 
-from ramify import Tree
-from ramify.errors import FileError, InvalidInput
+from cladify import Tree
+from cladify.errors import FileError, InvalidInput
 
 
 @given(trees())
@@ -44,7 +44,7 @@ def test_awkward_heights_come_back_to_the_last_bit():
     tree = random_tree(300, 0)
     awkward = np.concatenate([np.zeros(300), np.sort(10.0 ** rng.uniform(-300, 300, 299))])
     tree = Tree(tree.parent, awkward)
-    assert "[&ramify_height=" in tree.to_newick()
+    assert "[&cladify_height=" in tree.to_newick()
     assert Tree.from_newick(tree.to_newick()) == tree
     assert "[" not in tree.to_newick(exact=False)
 
@@ -70,7 +70,7 @@ def test_heights_of_branch_lengths():
     tree = Tree.from_newick("((0:1,1:3):2,2:1);")
     assert tree.height.tolist() == [0, 0, 0, 3, 5]
     assert Tree.from_newick("((0,1),2);").height.tolist() == [0, 0, 0, 1, 2]
-    assert Tree.from_newick("((0,1)[&ramify_height=7],2);").height.tolist() == [0, 0, 0, 7, 7]
+    assert Tree.from_newick("((0,1)[&cladify_height=7],2);").height.tolist() == [0, 0, 0, 7, 7]
 
 
 def test_quotes_and_unnamed_leaves():
@@ -99,8 +99,8 @@ def test_quotes_and_unnamed_leaves():
         ("(a:,b);", "finite branch length"),
         ("('a,b);", "end of this quoted name at character 1"),
         ("(a,b)[c;", r"'\]' for this '\[' at character 5"),
-        ("(a,b)[&ramify_height=x];", "a number after 'ramify_height='"),
-        ("(a,b)[&ramify_level=-1];", "a whole number after 'ramify_level='"),
+        ("(a,b)[&cladify_height=x];", "a number after 'cladify_height='"),
+        ("(a,b)[&cladify_level=-1];", "a whole number after 'cladify_level='"),
         ("(a,b);(c,d);", "one tree a text"),
         ("(\u00e4\u00f6\u00fc:?,b);", "at character 5"),
     ],

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from trees import random_tree, trees
 
-import ramify
-from ramify import Tree
-from ramify.errors import FileError, InvalidInput
+import cladify
+from cladify import Tree
+from cladify.errors import FileError, InvalidInput
 
 
 def with_levels(seed: int = 0) -> Tree:
@@ -46,8 +46,8 @@ def test_the_file_is_open_to_other_tools(tmp_path):
     tree.save(path)
     with np.load(path, allow_pickle=False) as arrays:
         assert arrays["parent"].tolist() == tree.parent.tolist()
-    meta = json.loads(zipfile.ZipFile(path).read("ramify-tree.json"))
-    assert (meta["format"], meta["version"], meta["ramify"]) == ("ramify-tree", 1, ramify.__version__)
+    meta = json.loads(zipfile.ZipFile(path).read("cladify-tree.json"))
+    assert (meta["format"], meta["version"], meta["cladify"]) == ("cladify-tree", 1, cladify.__version__)
     assert (meta["n_leaves"], meta["n_nodes"], meta["info"]["method"]) == (30, tree.n_nodes, "scc")
     first = path.read_bytes()
     tree.save(path)
@@ -81,7 +81,7 @@ def test_what_cannot_be_read(tmp_path):
     with pytest.raises(FileError, match="not a zip archive"):
         Tree.load(tmp_path / "text.tree")
     np.savez(tmp_path / "other.npz", parent=[2, 2, -1])
-    with pytest.raises(FileError, match=r"no ramify-tree\.json"):
+    with pytest.raises(FileError, match=r"no cladify-tree\.json"):
         Tree.load(tmp_path / "other.npz")
 
 
@@ -106,7 +106,7 @@ def in_meta(**entries):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (in_meta(version=2), "version 2 of the format; this ramify reads up to 1. Update ramify"),
+        (in_meta(version=2), "version 2 of the format; this cladify reads up to 1. Update cladify"),
         (in_meta(version="1"), "version '1'"),
         (in_meta(format="x"), "does not describe a tree"),
         (in_meta(info=[]), "does not describe a tree"),
@@ -146,13 +146,13 @@ def test_no_pickles_and_no_bombs(tmp_path):
     with pytest.raises(FileError, match="1000000000000"):
         Tree.load(path)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("ramify-tree.json", b"{}" + b" " * 10_000_000)
+        archive.writestr("cladify-tree.json", b"{}" + b" " * 10_000_000)
     with pytest.raises(FileError, match="compressed"):
         Tree.load(path)
 
 
 def test_a_broken_tree_in_a_whole_file(tmp_path):
-    from ramify.io import treefile
+    from cladify.io import treefile
 
     path = tmp_path / "a.tree"
     tree = random_tree(4, 0)
@@ -187,13 +187,13 @@ def test_damaged_files(tmp_path, data):
     [
         ({}, "not a tree as Tree.to_dict"),
         ([], "not a tree as Tree.to_dict"),
-        ({"format": "ramify-tree", "version": 9, "parent": []}, "version 9"),
-        ({"format": "ramify-tree", "version": 1, "parent": "abc"}, "rule 1"),
-        ({"format": "ramify-tree", "version": 1, "parent": [[1], 2]}, "cannot be read"),
-        ({"format": "ramify-tree", "version": 1, "parent": [2, 2, -1], "info": 3}, "info"),
-        ({"format": "ramify-tree", "version": 1, "parent": [2, 2, -1], "n_leaves": 3}, "3 leaves"),
-        ({"format": "ramify-tree", "version": 1, "parent": [2, 2, 10**30]}, "rule 1|cannot be read"),
-        ({"format": "ramify-tree", "version": 1, "parent": [2, 2, -1], "height": [0, 0, None]}, "rule 6"),
+        ({"format": "cladify-tree", "version": 9, "parent": []}, "version 9"),
+        ({"format": "cladify-tree", "version": 1, "parent": "abc"}, "rule 1"),
+        ({"format": "cladify-tree", "version": 1, "parent": [[1], 2]}, "cannot be read"),
+        ({"format": "cladify-tree", "version": 1, "parent": [2, 2, -1], "info": 3}, "info"),
+        ({"format": "cladify-tree", "version": 1, "parent": [2, 2, -1], "n_leaves": 3}, "3 leaves"),
+        ({"format": "cladify-tree", "version": 1, "parent": [2, 2, 10**30]}, "rule 1|cannot be read"),
+        ({"format": "cladify-tree", "version": 1, "parent": [2, 2, -1], "height": [0, 0, None]}, "rule 6"),
     ],
 )
 def test_wrong_dicts(data, message):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from trees import random_tree
 
-from ramify import Tree
-from ramify.errors import FileError, InvalidInput
-from ramify.io import read_tree, write_tree
+from cladify import Tree
+from cladify.errors import FileError, InvalidInput
+from cladify.io import read_tree, write_tree
 
-FORMATS = ["tree", "ramify", "nwk", "newick", "tre", "json", "npy"]
+FORMATS = ["tree", "cladify", "nwk", "newick", "tre", "json", "npy"]
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 import sample_files
 from scipy.sparse import csr_matrix, issparse, random_array
 
-from ramify.errors import FileError, MissingExtra, NotEnoughMemory, RamifyWarning
-from ramify.io import read_vectors
+from cladify.errors import CladifyWarning, FileError, MissingExtra, NotEnoughMemory
+from cladify.io import read_vectors
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_npz_that_lies_about_its_size(tmp_path: Path) -> None:
 def test_npz_that_expands_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.npz"
     np.savez_compressed(path, X=np.zeros((1000, 100)))
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"needs 800 kB, 1 kB are free; save it as \.npy"):
         read_vectors(path)
 
@@ -98,7 +98,7 @@ def test_lists_of_any_kind(tmp_path: Path, X: np.ndarray) -> None:
 def test_float_columns_without_the_others(tmp_path: Path, X: np.ndarray) -> None:
     path = tmp_path / "v.parquet"
     pq.write_table(sample_files.wide_table(X, id=list(range(23)), name=["n"] * 23), path)
-    with pytest.warns(RamifyWarning, match=r"the vectors are 5 number columns without id\. Pass column="):
+    with pytest.warns(CladifyWarning, match=r"the vectors are 5 number columns without id\. Pass column="):
         np.testing.assert_array_equal(read_vectors(path), X)
     np.testing.assert_array_equal(read_vectors(path, column=["x3", "x0"]), X[:, [3, 0]])
     np.testing.assert_array_equal(read_vectors(path, column="x1"), X[:, [1]])
@@ -181,7 +181,7 @@ def test_csv(tmp_path: Path, text: str, expected: list) -> None:
 
 
 def test_csv_integers_then_fractions_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ramify.io._csv.BLOCK", 1 << 10)
+    monkeypatch.setattr("cladify.io._csv.BLOCK", 1 << 10)
     X = np.repeat(np.arange(500.0)[:, None], 3, axis=1)
     X[300:] += 0.5
     np.savetxt(tmp_path / "v.csv", X, delimiter=",", fmt="%g")
@@ -190,7 +190,7 @@ def test_csv_integers_then_fractions_over_many_blocks(tmp_path: Path, monkeypatc
 
 def test_csv_labels_are_not_coordinates(tmp_path: Path) -> None:
     (tmp_path / "v.csv").write_text("id,a,b,label\n7,1,2,0\n8,3,4,1\n")
-    with pytest.warns(RamifyWarning, match="without id, label"):
+    with pytest.warns(CladifyWarning, match="without id, label"):
         np.testing.assert_array_equal(read_vectors(tmp_path / "v.csv"), [[1, 2], [3, 4]])
 
 
@@ -243,7 +243,7 @@ def test_h5ad_that_claims_to_be_huge(tmp_path: Path) -> None:
 def test_h5ad_without_h5py(tmp_path: Path, X: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     path = sample_files.write(tmp_path / "v.h5ad", X)
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'ramify\[h5ad\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install 'cladify\[h5ad\]'"):
         read_vectors(path)
 
 
@@ -278,7 +278,7 @@ def test_nothing_is_unpickled(tmp_path: Path, kind: str) -> None:
     array = np.array([[Boom(tmp_path / "boom")]], dtype=object)
     path = tmp_path / f"v{kind}"
     np.save(path, array, allow_pickle=True) if kind == ".npy" else np.savez(path, X=array)
-    with pytest.raises(FileError, match=r"Python objects, which ramify never unpickles|no array of vectors"):
+    with pytest.raises(FileError, match=r"Python objects, which cladify never unpickles|no array of vectors"):
         read_vectors(path)
     with pytest.raises(FileError, match="never unpickles"):
         read_vectors(path, column="X")
@@ -357,8 +357,8 @@ def test_sparse_npz(tmp_path: Path) -> None:
 def test_a_small_arrow_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, stream, codec):
     import pyarrow as pa
 
-    from ramify.errors import NotEnoughMemory
-    from ramify.validate import available_memory
+    from cladify.errors import NotEnoughMemory
+    from cladify.validate import available_memory
 
     batch = pa.record_batch({"x": np.zeros(1 << 20)})
     path = tmp_path / "bomb.arrow"
@@ -368,7 +368,7 @@ def test_a_small_arrow_file_that_unpacks_to_more_than_memory_is_refused(tmp_path
             writer.write_batch(batch)
     assert read_vectors(path).shape == (20 << 20, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ramify.validate.available_memory", lambda: 100 << 20)
+        patch.setattr("cladify.validate.available_memory", lambda: 100 << 20)
         with pytest.raises(NotEnoughMemory, match="unpacked, needs 168 MB"):
             read_vectors(path)
     assert available_memory() > 0

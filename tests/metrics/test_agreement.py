@@ -12,8 +12,8 @@ from scipy.cluster import hierarchy
 from scipy.spatial.distance import pdist, squareform
 from trees import NaiveTree, balanced_tree, path_tree, random_tree
 
-from ramify import Tree, metrics
-from ramify.errors import InvalidInput
+from cladify import Tree, metrics
+from cladify.errors import InvalidInput
 
 
 @st.composite

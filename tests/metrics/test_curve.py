@@ -5,9 +5,9 @@ import pytest
 from scipy.sparse import csr_array
 from trees import random_tree
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.metrics import jaccard_curve, jaccard_per_label, jaccard_per_node, jaccard_per_point
+import cladify
+from cladify.errors import InvalidInput
+from cladify.metrics import jaccard_curve, jaccard_per_label, jaccard_per_node, jaccard_per_point
 
 METRICS = (jaccard_per_label, jaccard_per_point, jaccard_per_node)
 
@@ -15,7 +15,7 @@ METRICS = (jaccard_per_label, jaccard_per_point, jaccard_per_node)
 @pytest.mark.parametrize("kind", ["partition", "cover", "some labelled"])
 def test_dags_agree_with_the_matrix_of_their_members(kind):
     rng = np.random.default_rng(0)
-    dag = ramify.Llama(n_neighbors=5).fit(rng.random((150, 2))).dag_
+    dag = cladify.Llama(n_neighbors=5).fit(rng.random((150, 2))).dag_
     truth = {
         "partition": rng.integers(0, 7, 150),
         "cover": csr_array(rng.random((150, 9)) < 0.2),
@@ -30,7 +30,7 @@ def test_dags_agree_with_the_matrix_of_their_members(kind):
 def test_the_curve_is_the_metric_of_the_first_nodes():
     rng = np.random.default_rng(1)
     y = rng.integers(0, 4, 60)
-    for structure in (random_tree(60, 0, max_children=3), ramify.Llama(n_neighbors=5).fit(rng.random((60, 2))).dag_):
+    for structure in (random_tree(60, 0, max_children=3), cladify.Llama(n_neighbors=5).fit(rng.random((60, 2))).dag_):
         curve = jaccard_curve(structure, y)
         assert curve.n_nodes[0] == 60 and curve.n_nodes[-1] == structure.n_nodes
         assert (np.diff(curve.per_label) >= 0).all()

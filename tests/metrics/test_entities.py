@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from ramify.errors import InvalidInput
-from ramify.metrics import b_cubed, ceaf_e
+from cladify.errors import InvalidInput
+from cladify.metrics import b_cubed, ceaf_e
 
 few = st.integers(-1, 5)
 

@@ -10,8 +10,8 @@ from scipy.cluster import hierarchy
 from scipy.sparse import csr_array
 from trees import NaiveTree, balanced_tree, path_tree, random_tree, trees
 
-from ramify import Tree, metrics
-from ramify.errors import InvalidInput
+from cladify import Tree, metrics
+from cladify.errors import InvalidInput
 
 
 @st.composite

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from trees import balanced_tree, path_tree
 
-from ramify import metrics
+from cladify import metrics
 
 pytestmark = pytest.mark.slow
 

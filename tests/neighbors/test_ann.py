@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ramify.errors import InvalidInput
-from ramify.neighbors import AnnIndex, neighbors, query
+from cladify.errors import InvalidInput
+from cladify.neighbors import AnnIndex, neighbors, query
 
 pytest.importorskip("usearch", reason="needs the extra 'ann'")
 

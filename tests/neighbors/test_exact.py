@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.neighbors import query
+import cladify
+from cladify.errors import InvalidInput
+from cladify.neighbors import query
 
 METRICS = ["sqeuclidean", "euclidean", "cosine", "dot", "rbf(0.3)", "laplacian(0.3)", "jaccard"]
 
@@ -63,7 +63,7 @@ def test_every_metric_equals_the_definition(metric, n):
     if metric == "jaccard":
         X = (X > 0.4).astype(np.float32)
     k = min(10, n - 1)
-    graph = ramify.neighbors(X, k, metric, method="exact")
+    graph = cladify.neighbors(X, k, metric, method="exact")
     by_value = metric.startswith(("laplacian", "jaccard"))  # from float32 blocks: ties within rounding
     assert_nearest(graph, distances(X, X, metric), k, exact_ids=not by_value, tolerance=1e-5)
     assert graph.metric == metric and graph.info["method"] == "exact"
@@ -75,7 +75,7 @@ def test_data_far_from_the_origin(metric, offset):
     X = np.random.default_rng(1).standard_normal((700, 20)) + offset
     # A million from the origin, cosine distances are 1e-13: the reference itself has four digits left.
     last_digits = metric == "cosine" and offset == 1e6
-    graph = ramify.neighbors(X, 12, metric)
+    graph = cladify.neighbors(X, 12, metric)
     tolerance = 2e-3 if last_digits else 1e-6
     assert_nearest(graph, distances(X, X, metric), 12, exact_ids=not last_digits, tolerance=tolerance)
 
@@ -84,7 +84,7 @@ def test_small_clusters_far_apart():
     # Products of rows this far from their mean have errors above the distances within a cluster.
     rng = np.random.default_rng(2)
     X = 1e5 * rng.standard_normal((8, 10))[rng.integers(8, size=900)] + rng.standard_normal((900, 10))
-    assert_nearest(ramify.neighbors(X, 15), distances(X, X, "sqeuclidean"), 15)
+    assert_nearest(cladify.neighbors(X, 15), distances(X, X, "sqeuclidean"), 15)
 
 
 @pytest.mark.parametrize("size", [1e-25, 1e25])
@@ -100,11 +100,11 @@ def test_ties_go_to_the_smaller_id(n, d, levels, seed, data):
     """Integer points, so that many distances are equal, and many points are duplicates."""
     k = data.draw(st.integers(1, n - 1))
     X = np.random.default_rng(seed).integers(0, levels, size=(n, d)).astype(np.float32)
-    assert_nearest(ramify.neighbors(X, k), distances(X, X, "sqeuclidean"), k)
+    assert_nearest(cladify.neighbors(X, k), distances(X, X, "sqeuclidean"), k)
 
 
 def test_all_points_equal():
-    graph = ramify.neighbors(np.ones((1500, 3)), 4)
+    graph = cladify.neighbors(np.ones((1500, 3)), 4)
     ids, distance = as_matrix(graph, graph.distances())
     assert (distance == 0).all()
     assert ids[0].tolist() == [1, 2, 3, 4]
@@ -116,14 +116,14 @@ def test_all_points_equal():
 def test_many_duplicates_among_others():
     rng = np.random.default_rng(4)
     X = rng.standard_normal((60, 17)).astype(np.float32)[rng.integers(60, size=2400)]
-    assert_nearest(ramify.neighbors(X, 30), distances(X, X, "sqeuclidean"), 30)
+    assert_nearest(cladify.neighbors(X, 30), distances(X, X, "sqeuclidean"), 30)
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot", "euclidean"])
 def test_sparse_rows_equal_dense_rows(metric):
     X = sparse.random_array((1200, 80), density=0.08, rng=5, format="csr", dtype=np.float32)
     X = X[np.flatnonzero(np.diff(X.indptr))]
-    found = ramify.neighbors(X, 9, metric)
+    found = cladify.neighbors(X, 9, metric)
     assert_nearest(found, distances(X.toarray(), X.toarray(), metric), 9)
 
 
@@ -151,7 +151,7 @@ def test_query_finds_a_training_row_itself():
 def test_threads_and_repeats_change_nothing():
     X = np.random.default_rng(8).standard_normal((2600, 24)).astype(np.float32)
     X[::3] = np.round(X[::3])
-    graphs = [ramify.neighbors(X, 25, "cosine", n_jobs=jobs) for jobs in (1, 2, 5, 2, 1)]
+    graphs = [cladify.neighbors(X, 25, "cosine", n_jobs=jobs) for jobs in (1, 2, 5, 2, 1)]
     for other in graphs[1:]:
         assert (other.indices == graphs[0].indices).all()
         assert (other.distances() == graphs[0].distances()).all()
@@ -160,14 +160,14 @@ def test_threads_and_repeats_change_nothing():
 @pytest.mark.parametrize("make", [np.asfortranarray, lambda X: X[:, ::-1][:, ::-1], lambda X: X.astype(np.float16)])
 def test_layouts_and_types(make):
     X = make(np.random.default_rng(9).standard_normal((150, 4)).astype(np.float16).astype(np.float32))
-    assert_nearest(ramify.neighbors(X, 5), distances(X, X, "sqeuclidean"), 5)
+    assert_nearest(cladify.neighbors(X, 5), distances(X, X, "sqeuclidean"), 5)
 
 
 def test_custom_and_precomputed():
     X = np.random.default_rng(10).standard_normal((310, 3))
     D = cdist(X, X, "chebyshev")
-    given = ramify.neighbors(D, 6, "precomputed")
-    custom = ramify.neighbors(X, 6, lambda A, B: cdist(A, B, "chebyshev"))
+    given = cladify.neighbors(D, 6, "precomputed")
+    custom = cladify.neighbors(X, 6, lambda A, B: cdist(A, B, "chebyshev"))
     for graph in (given, custom):
         assert graph.kind == "distance"
         assert_nearest(graph, D, 6)
@@ -175,9 +175,9 @@ def test_custom_and_precomputed():
 
 def test_progress_and_one_point():
     seen = []
-    ramify.neighbors(np.eye(30), 3, progress=lambda *step: seen.append(step))
+    cladify.neighbors(np.eye(30), 3, progress=lambda *step: seen.append(step))
     assert {stage for stage, _, _ in seen} >= {"neighbours", "float64 distances"}
-    assert ramify.neighbors(np.ones((1, 3)), 5).n_edges == 0
+    assert cladify.neighbors(np.ones((1, 3)), 5).n_edges == 0
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_progress_and_one_point():
 )
 def test_bad_input_says_what_to_do(X, options, message):
     with pytest.raises(InvalidInput, match=message) as caught:
-        ramify.neighbors(X, **options)
+        cladify.neighbors(X, **options)
     assert "\n" not in str(caught.value)
 
 

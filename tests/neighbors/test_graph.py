@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-import ramify
-from ramify.errors import FileError, InvalidInput
-from ramify.neighbors import NeighborGraph
+import cladify
+from cladify.errors import FileError, InvalidInput
+from cladify.neighbors import NeighborGraph
 
 
 def random_matrix(n, density, seed, *, whole=False):
@@ -28,10 +28,10 @@ def random_matrix(n, density, seed, *, whole=False):
 @pytest.mark.parametrize(
     "code",
     [
-        "import ramify; ramify.neighbors(X, 1); from ramify.neighbors import NeighborGraph; ramify.neighbors(X, 1)",
-        "import ramify.neighbors; ramify.neighbors(X, 1); ramify.NeighborGraph",
-        "from ramify.neighbors import neighbors, NeighborGraph; import ramify; neighbors(X, 1); ramify.neighbors(X, 1)",
-        "from ramify import neighbors; neighbors(X, 1); neighbors.query(X, X)",
+        "import cladify; cladify.neighbors(X, 1); from cladify.neighbors import NeighborGraph; cladify.neighbors(X, 1)",
+        "import cladify.neighbors; cladify.neighbors(X, 1); cladify.NeighborGraph",
+        "from cladify.neighbors import neighbors; import cladify; neighbors(X, 1); cladify.neighbors(X, 1)",
+        "from cladify import neighbors; neighbors(X, 1); neighbors.query(X, X)",
     ],
 )
 def test_module_and_function_share_a_name(code):
@@ -111,7 +111,7 @@ def test_distance_graphs_keep_their_distances():
     X = np.random.default_rng(0).standard_normal((200, 4))
     X[100:] = X[:100] + 1e-9
     for metric, power in (("sqeuclidean", 2), ("euclidean", 1)):
-        graph = ramify.neighbors(X, 5, metric)
+        graph = cladify.neighbors(X, 5, metric)
         rows = np.repeat(np.arange(200), 5)
         exact = np.linalg.norm(X[rows] - X[graph.indices], axis=1) ** power
         np.testing.assert_allclose(graph.distances(), exact, rtol=1e-5)
@@ -126,15 +126,15 @@ def test_distance_graphs_keep_their_distances():
 
 def test_weights_do_not_depend_on_the_unit():
     X = np.random.default_rng(0).standard_normal((300, 4))
-    assert np.allclose(ramify.neighbors(X, 5).weight, ramify.neighbors(1024 * X, 5).weight, rtol=1e-6)
+    assert np.allclose(cladify.neighbors(X, 5).weight, cladify.neighbors(1024 * X, 5).weight, rtol=1e-6)
 
 
 def test_cosine_weights():
     X = np.array([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0]])
-    graph = ramify.neighbors(X, 2, "cosine")
+    graph = cladify.neighbors(X, 2, "cosine")
     assert np.allclose(graph.to_scipy().toarray()[0], [0, 0.5 + 0.5 / np.sqrt(2), 0])
     assert np.allclose(graph.to_scipy("distance").toarray()[0], [0, 1 - 1 / np.sqrt(2), 2])
-    near = ramify.neighbors(np.array([[1.0, 0.0], [1.0, 1e-6], [0.0, 1.0]]), 1, "cosine")
+    near = cladify.neighbors(np.array([[1.0, 0.0], [1.0, 1e-6], [0.0, 1.0]]), 1, "cosine")
     assert near.distances()[0] == pytest.approx(0.5e-12, rel=1e-5)
 
 
@@ -146,7 +146,7 @@ def test_connect_by_nearest_pairs_gives_the_spanning_tree_of_the_components(metr
     rng = np.random.default_rng(3)
     centres = 8 * rng.standard_normal((9, 3))
     X = np.concatenate([c + 0.1 * rng.standard_normal((rng.integers(5, 30), 3)) for c in centres])
-    graph = ramify.neighbors(X, 3, metric)
+    graph = cladify.neighbors(X, 3, metric)
     label = graph.components()
     count = label.max() + 1
     assert count >= 9 if metric == "sqeuclidean" else count > 1
@@ -155,7 +155,7 @@ def test_connect_by_nearest_pairs_gives_the_spanning_tree_of_the_components(metr
     assert joined.info["connected"]["components"] == count
     assert joined.n_edges == graph.n_edges + 2 * (count - 1)
     # The links weigh as much as the minimum spanning tree over the components does.
-    D = ramify.similarity.get_similarity(metric)
+    D = cladify.similarity.get_similarity(metric)
     D = D.height(D.block(X, X))
     between = np.array([[D[np.ix_(label == a, label == b)].min() for b in range(count)] for a in range(count)])
     np.fill_diagonal(between, 0)
@@ -172,20 +172,20 @@ def test_connect_without_vectors():
     assert joined.to_scipy().toarray()[0, 3] == 0.0
     assert joined.info["connected"]["links"] == 2
     assert joined.connect() is joined
-    far = ramify.neighbors(np.array([[0.0], [1.0], [50.0], [51.0]]), 1).connect()
+    far = cladify.neighbors(np.array([[0.0], [1.0], [50.0], [51.0]]), 1).connect()
     assert far.is_connected and np.isinf(far.distances()).sum() == 2 and (far.weight == 0).sum() == 2
-    cosine = ramify.neighbors(np.array([[0.0, 1], [0.1, 1], [1, 0], [1, 0.1]]), 1, "cosine").connect()
+    cosine = cladify.neighbors(np.array([[0.0, 1], [0.1, 1], [1, 0], [1, 0.1]]), 1, "cosine").connect()
     assert cosine.is_connected and (cosine.weight == 0).sum() == 2
 
 
 def test_connect_large_components():
     X = np.concatenate([np.linspace(0, 1, 700), np.linspace(3, 4, 600)])[:, None]
-    joined = ramify.neighbors(X, 2).connect(X)
+    joined = cladify.neighbors(X, 2).connect(X)
     assert joined.is_connected and joined.info["connected"]["links"] == 1
 
 
 def test_connect_says_what_is_wrong():
-    graph = ramify.neighbors(np.array([[0.0], [1.0], [50.0], [51.0]]), 1)
+    graph = cladify.neighbors(np.array([[0.0], [1.0], [50.0], [51.0]]), 1)
     with pytest.raises(InvalidInput, match="X has 3 rows, the graph has 4 points"):
         graph.connect(np.ones((3, 1)))
     given = NeighborGraph.from_scipy(graph.to_scipy())
@@ -229,7 +229,7 @@ def test_other_bad_graphs():
 
 
 def test_arrays_are_read_only():
-    graph = ramify.neighbors(np.eye(4), 2)
+    graph = cladify.neighbors(np.eye(4), 2)
     for array in (graph.indptr, graph.indices, graph.weight, graph.distances()):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
@@ -238,7 +238,7 @@ def test_arrays_are_read_only():
 def test_save_and_load(tmp_path):
     X = np.random.default_rng(0).standard_normal((50, 4))
     for metric in ("cosine", "sqeuclidean", "rbf(0.5)"):
-        graph = ramify.neighbors(X, 5, metric)
+        graph = cladify.neighbors(X, 5, metric)
         graph.save(tmp_path / "graph.npz")
         again = NeighborGraph.load(tmp_path / "graph.npz")
         assert (again.indices == graph.indices).all() and (again.weight == graph.weight).all()
@@ -250,7 +250,7 @@ def test_load_refuses_other_files(tmp_path):
     path = tmp_path / "graph.npz"
     with pytest.raises(FileError, match="there is no file"):
         NeighborGraph.load(path)
-    ramify.neighbors(np.eye(6), 2).save(path)
+    cladify.neighbors(np.eye(6), 2).save(path)
     whole = path.read_bytes()
     rng = np.random.default_rng(0)
     for _ in range(60):

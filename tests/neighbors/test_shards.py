@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.neighbors.rows import Frame, Prepared, Rows
+import cladify
+from cladify.errors import InvalidInput
+from cladify.neighbors.rows import Frame, Prepared, Rows
 
 rng = np.random.default_rng(0)
 X = (rng.normal(size=(40, 16))[rng.integers(40, size=6000)] + 0.4 * rng.normal(size=(6000, 16))).astype(np.float32)
@@ -23,8 +23,8 @@ def recall(found, true):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 @pytest.mark.parametrize("target", [0.8, 0.95])
 def test_reaches_the_recall_asked_for(metric, target):
-    exact = ramify.neighbors(X, 10, metric=metric, method="exact")
-    found = ramify.neighbors(X, 10, metric=metric, method="shards", recall=target)
+    exact = cladify.neighbors(X, 10, metric=metric, method="exact")
+    found = cladify.neighbors(X, 10, metric=metric, method="shards", recall=target)
     assert recall(found, exact) >= target - 0.01
     assert abs(found.info["recall"] - recall(found, exact)) < 0.03
     same = rows(found) == rows(exact)
@@ -36,35 +36,35 @@ def test_reaches_the_recall_asked_for(metric, target):
 
 
 def test_threads_and_repeats_do_not_change_the_graph():
-    graphs = [ramify.neighbors(X, 10, method="shards", n_jobs=jobs, random_state=3) for jobs in (1, 2, 2)]
+    graphs = [cladify.neighbors(X, 10, method="shards", n_jobs=jobs, random_state=3) for jobs in (1, 2, 2)]
     for other in graphs[1:]:
         assert (other.indices == graphs[0].indices).all() and (other.weight == graphs[0].weight).all()
 
 
 def test_duplicates_and_few_points():
     points = np.repeat(X[:50], 40, axis=0)
-    found = ramify.neighbors(points, 10, method="shards")
+    found = cladify.neighbors(points, 10, method="shards")
     assert (found.distances() < 1e-4).mean() >= 0.95
-    few = ramify.neighbors(X[:12], 11, method="shards")
-    assert (np.sort(rows(few)) == np.sort(rows(ramify.neighbors(X[:12], 11, method="exact")))).all()
+    few = cladify.neighbors(X[:12], 11, method="shards")
+    assert (np.sort(rows(few)) == np.sort(rows(cladify.neighbors(X[:12], 11, method="exact")))).all()
 
 
 def test_auto_takes_shards_for_much_work(monkeypatch):
-    from ramify.neighbors import build
+    from cladify.neighbors import build
 
-    assert ramify.neighbors(X, 5).info["method"] == "exact"
+    assert cladify.neighbors(X, 5).info["method"] == "exact"
     monkeypatch.setattr(build, "EXACT_WORK", 1e6)
-    assert ramify.neighbors(X, 5).info["method"] == "shards"
-    assert ramify.neighbors(X[:500], 5, metric="dot").info["method"] == "exact"
+    assert cladify.neighbors(X, 5).info["method"] == "shards"
+    assert cladify.neighbors(X[:500], 5, metric="dot").info["method"] == "exact"
 
 
 def test_refusals():
     with pytest.raises(InvalidInput, match="method 'shards' needs dense rows"):
-        ramify.neighbors(sp.csr_array(X[:100]), 5, method="shards")
+        cladify.neighbors(sp.csr_array(X[:100]), 5, method="shards")
     with pytest.raises(InvalidInput, match="needs cosine or a Euclidean metric, got 'dot'"):
-        ramify.neighbors(X[:100], 5, metric="dot", method="shards")
+        cladify.neighbors(X[:100], 5, metric="dot", method="shards")
     with pytest.raises(InvalidInput, match="recall must be"):
-        ramify.neighbors(X[:100], 5, recall=1.5)
+        cladify.neighbors(X[:100], 5, recall=1.5)
 
 
 @pytest.mark.parametrize("order", ["distance", "angle"])

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ramify import Tree
+from cladify import Tree
 
 
 def _random_tree(n, rng, binary=None):

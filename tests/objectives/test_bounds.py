@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ramify import Tree, _core, objectives, similarity
-from ramify.errors import InvalidInput
-from ramify.objectives import bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
+from cladify import Tree, _core, objectives, similarity
+from cladify.errors import InvalidInput
+from cladify.objectives import bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
 
 NAMES = ["dasgupta", "mw", "ckmm"]
 
@@ -107,7 +107,7 @@ def data(kind, rng):
 )
 def test_intervals_cover(kind, name, metric, sets, monkeypatch):
     """95 % intervals hold the exact bound in at least 93 of 100 seeded trials, and their centres have no bias."""
-    monkeypatch.setattr("ramify.objectives._bounds._SETS", sets)
+    monkeypatch.setattr("cladify.objectives._bounds._SETS", sets)
     X = data(kind, np.random.default_rng(3))
     W = similarity.get_similarity(metric).block(X, X)
     exact = bounds(W, given_metric(name), name, method="exact")

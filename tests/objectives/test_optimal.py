@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from ramify import objectives
-from ramify.errors import InvalidInput
-from ramify.objectives import optimal_tree
-from ramify.similarity import get_similarity
+from cladify import objectives
+from cladify.errors import InvalidInput
+from cladify.objectives import optimal_tree
+from cladify.similarity import get_similarity
 
 NAMES = ["dasgupta", "mw", "ckmm"]
 

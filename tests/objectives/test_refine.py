@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
 
-import ramify
-from ramify import Tree, objectives
-from ramify.errors import InvalidInput
+import cladify
+from cladify import Tree, objectives
+from cladify.errors import InvalidInput
 
 METRIC = {"dasgupta": "cosine", "mw": "cosine", "ckmm": "sqeuclidean"}
 
 
 def random_tree(n, seed):
-    return ramify.fit(np.zeros((n, 1)), method="random", random_state=seed)
+    return cladify.fit(np.zeros((n, 1)), method="random", random_state=seed)
 
 
 @settings(max_examples=60, deadline=None)
@@ -28,7 +28,7 @@ def test_never_worse_and_as_good_as_it_says(n, seed, objective):
     X[n // 2 :] = X[: n - n // 2]  # duplicates
     tree = random_tree(n, seed)
     value = getattr(objectives, objective)
-    better = ramify.refine(tree, X, objective=objective)
+    better = cladify.refine(tree, X, objective=objective)
     before, after = value(tree, X, METRIC[objective]), value(better, X, METRIC[objective])
     assert better.n_leaves == n and better.is_monotone
     assert after <= before * (1 + 1e-9) if objective == "dasgupta" else after >= before * (1 - 1e-9)
@@ -45,7 +45,7 @@ def test_reaches_the_optimum_of_few_points(objective):
         X = rng.normal(size=(n, 3))
         value = getattr(objectives, objective)
         best = value(objectives.optimal_tree(X, objective=objective), X)
-        reached = value(ramify.refine(random_tree(n, seed), X, objective=objective), X)
+        reached = value(cladify.refine(random_tree(n, seed), X, objective=objective), X)
         hits += abs(reached - best) <= 1e-9 * abs(best)
     assert hits >= 0.9 * trials
 
@@ -77,12 +77,12 @@ def start_from(start, X):
 )
 def test_below_the_best_published_cost_from_every_start(dataset, name, bar, start):
     X = table_a(dataset(name)["X"].astype(np.float64))
-    assert 2 * objectives.dasgupta(ramify.refine(start_from(start, X), X), X) <= bar
+    assert 2 * objectives.dasgupta(cladify.refine(start_from(start, X), X), X) <= bar
 
 
 def test_below_the_best_published_cost_of_twenty_thousand_points(dataset):
     X = table_a(dataset("letter")["X"].astype(np.float64))
-    assert 2 * objectives.dasgupta(ramify.refine(random_tree(len(X), 0), X), X) < 2.383e12
+    assert 2 * objectives.dasgupta(cladify.refine(random_tree(len(X), 0), X), X) < 2.383e12
 
 
 @pytest.fixture(scope="module")
@@ -90,14 +90,14 @@ def digits():
     from sklearn.datasets import load_digits
 
     X = load_digits().data
-    return X, {name: ramify.score(random_tree(len(X), 0), X, objective=name) for name in ("mw", "ckmm")}
+    return X, {name: cladify.score(random_tree(len(X), 0), X, objective=name) for name in ("mw", "ckmm")}
 
 
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("objective", "bar"), [("mw", 0.652), ("ckmm", 0.656)])
 def test_digits_from_every_start(digits, objective, bar, start):
     X, reference = digits
-    better = ramify.refine(start_from(start, X), X, objective=objective)
+    better = cladify.refine(start_from(start, X), X, objective=objective)
     random, bound = reference[objective].random, reference[objective].upper_bound
     assert (getattr(objectives, objective)(better, X) - random) / (bound - random) >= bar
 
@@ -105,48 +105,48 @@ def test_digits_from_every_start(digits, objective, bar, start):
 def test_threads_and_repeats_do_not_change_the_tree():
     X = np.random.default_rng(0).normal(size=(900, 6)).astype(np.float32)
     tree = random_tree(900, 1)
-    trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2, 2)]
+    trees = [cladify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2, 2)]
     assert trees[0] == trees[1] == trees[2]
 
 
 def test_large_trees_part_by_part(monkeypatch):
-    from ramify.objectives import search as _search
+    from cladify.objectives import search as _search
 
     monkeypatch.setattr(_search, "_STEPS", 1e5)
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(30, 8))[rng.integers(30, size=1500)] + 0.2 * rng.normal(size=(1500, 8))).astype(np.float32)
     tree = random_tree(1500, 0)
-    trees = [ramify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2)]
+    trees = [cladify.refine(tree, X, objective="ckmm", n_jobs=jobs) for jobs in (1, 2)]
     assert trees[0] == trees[1]
-    before, after = (ramify.score(t, X, objective="ckmm").normalized for t in (tree, trees[0]))
+    before, after = (cladify.score(t, X, objective="ckmm").normalized for t in (tree, trees[0]))
     assert after > before + 0.2
 
 
 def test_matrices_graphs_and_weights():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 4))
-    W = ramify.similarity.cosine(X)
+    W = cladify.similarity.cosine(X)
     tree = random_tree(40, 5)
-    by_vectors = objectives.dasgupta(ramify.refine(tree, X), X)
-    by_matrix = objectives.dasgupta(ramify.refine(tree, W, "precomputed-similarity"), X)
-    by_graph = objectives.dasgupta(ramify.refine(tree, sp.csr_array(W), "precomputed-similarity"), X)
+    by_vectors = objectives.dasgupta(cladify.refine(tree, X), X)
+    by_matrix = objectives.dasgupta(cladify.refine(tree, W, "precomputed-similarity"), X)
+    by_graph = objectives.dasgupta(cladify.refine(tree, sp.csr_array(W), "precomputed-similarity"), X)
     assert by_matrix == pytest.approx(by_vectors, rel=2e-3) and by_graph == pytest.approx(by_vectors, rel=2e-3)
     weight = rng.integers(1, 5, size=40).astype(float)
-    better = ramify.refine(tree, X, sample_weight=weight)
+    better = cladify.refine(tree, X, sample_weight=weight)
     assert objectives.dasgupta(better, X, sample_weight=weight) < objectives.dasgupta(tree, X, sample_weight=weight)
 
 
 def test_trees_that_are_not_binary():
     X = np.random.default_rng(2).normal(size=(30, 3))
     star = Tree([30] * 30 + [-1])
-    better = ramify.refine(star, X, objective="mw")
+    better = cladify.refine(star, X, objective="mw")
     assert better.is_binary and objectives.mw(better, X) > objectives.mw(star, X)
 
 
 def test_progress_is_told_often_and_ends_at_its_total():
     X = np.random.default_rng(2).normal(size=(2500, 16)).astype(np.float32)
     seen = []
-    ramify.refine(random_tree(2500, 0), X, progress=lambda *step: seen.append(step))
+    cladify.refine(random_tree(2500, 0), X, progress=lambda *step: seen.append(step))
     steps = [(done, total) for stage, done, total in seen if stage == "refining"]
     assert len(steps) > 3 and steps[0][0] < steps[-1][0] == steps[-1][1]
     assert all(done <= total for done, total in steps) and steps == sorted(steps)
@@ -158,7 +158,7 @@ def test_ctrl_c_stops_within_a_second(source):
     X = np.random.default_rng(2).normal(size=(26_000 if "parts" in source else 15_000, 32)).astype(np.float32)
     tree = random_tree(len(X), 0)
     if source == "graph":
-        X = ramify.neighbors(X[:, :4], 30, metric="cosine", method="exact")
+        X = cladify.neighbors(X[:, :4], 30, metric="cosine", method="exact")
 
     def stop(*_):
         nonlocal start
@@ -169,7 +169,7 @@ def test_ctrl_c_stops_within_a_second(source):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.4)
         with pytest.raises(KeyboardInterrupt):
-            ramify.refine(tree, X)
+            cladify.refine(tree, X)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
@@ -179,11 +179,11 @@ def test_ctrl_c_stops_within_a_second(source):
 def test_budget_and_refusals():
     X = np.random.default_rng(2).normal(size=(3000, 16)).astype(np.float32)
     tree = random_tree(3000, 0)
-    assert ramify.refine(tree, X, budget_seconds=0.05).n_leaves == 3000
+    assert cladify.refine(tree, X, budget_seconds=0.05).n_leaves == 3000
     for bad in (0, -1, "soon"):
         with pytest.raises(InvalidInput, match="budget_seconds must be"):
-            ramify.refine(tree, X, budget_seconds=bad)
+            cladify.refine(tree, X, budget_seconds=bad)
     with pytest.raises(InvalidInput, match="3000 leaves but X has 10 rows"):
-        ramify.refine(tree, X[:10])
+        cladify.refine(tree, X[:10])
     with pytest.raises(InvalidInput, match="takes similarities"):
-        ramify.refine(tree, X, "sqeuclidean", "mw")
+        cladify.refine(tree, X, "sqeuclidean", "mw")

@@ -6,19 +6,19 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ramify
-from ramify import Tree, objectives, similarity
-from ramify.errors import InvalidInput, NotEnoughMemory
-from ramify.objectives import search as _search
-from ramify.objectives.objective import get_objective
-from ramify.progress import Progress
+import cladify
+from cladify import Tree, objectives, similarity
+from cladify.errors import InvalidInput, NotEnoughMemory
+from cladify.objectives import search as _search
+from cladify.objectives.objective import get_objective
+from cladify.progress import Progress
 
 SIGN = {"dasgupta": 1.0, "mw": 1.0, "ckmm": -1.0}
 SOURCES = ["features", "matrix", "graph"]
 
 
 def random_tree(n, seed):
-    return ramify.fit(np.zeros((n, 1)), method="random", random_state=seed)
+    return cladify.fit(np.zeros((n, 1)), method="random", random_state=seed)
 
 
 def path(n):
@@ -82,7 +82,7 @@ def test_every_gain_is_the_change_of_the_objective(source, objective):
 def test_never_worse_and_as_good_as_it_says(n, seed, objective, source, density):
     X, metric = sample(source, objective, n, np.random.default_rng(seed), density)
     tree, value = random_tree(n, seed), getattr(objectives, objective)
-    better = ramify.refine(tree, X, metric, objective)
+    better = cladify.refine(tree, X, metric, objective)
     before, after = value(tree, X, metric), value(better, X, metric)
     assert better.n_leaves == n and better.is_monotone
     assert after <= before * (1 + 1e-9) if objective == "dasgupta" else after >= before * (1 - 1e-9)
@@ -97,7 +97,7 @@ def test_reaches_the_optimum_of_few_points(source, objective):
         rng = np.random.default_rng(seed)
         X, metric = sample(source, objective, int(rng.integers(4, 10)), rng)
         best = value(objectives.optimal_tree(X, objective, metric), X, metric)
-        reached = value(ramify.refine(random_tree(X.shape[0], seed), X, metric, objective), X, metric)
+        reached = value(cladify.refine(random_tree(X.shape[0], seed), X, metric, objective), X, metric)
         hits += abs(reached - best) <= 1e-9 * abs(best)
     assert hits >= 0.9 * trials, hits
 
@@ -112,16 +112,16 @@ def grouped():
 @pytest.mark.parametrize("source", ["matrix", "graph"])
 def test_threads_and_repeats_do_not_change_the_tree(grouped, source, steps, monkeypatch):
     monkeypatch.setattr(_search, "_STEPS", steps)  # few: part by part
-    X = similarity.cosine(grouped) if source == "matrix" else ramify.neighbors(grouped, 10, metric="cosine")
-    tree = ramify.fit(grouped, method="random-cut", random_state=0)
-    trees = [ramify.refine(tree, X, "precomputed-similarity", n_jobs=jobs) for jobs in (1, 2, 2)]
+    X = similarity.cosine(grouped) if source == "matrix" else cladify.neighbors(grouped, 10, metric="cosine")
+    tree = cladify.fit(grouped, method="random-cut", random_state=0)
+    trees = [cladify.refine(tree, X, "precomputed-similarity", n_jobs=jobs) for jobs in (1, 2, 2)]
     assert trees[0] == trees[1] == trees[2] != tree
 
 
 def test_a_path_is_as_good_a_start_on_a_graph(grouped):
-    graph = ramify.neighbors(grouped, 10, metric="cosine").connect(grouped)
-    cost = [objectives.dasgupta(ramify.refine(t, graph), graph) for t in (path(1200), random_tree(1200, 0))]
-    good = objectives.dasgupta(ramify.fit(graph, method="hac"), graph)
+    graph = cladify.neighbors(grouped, 10, metric="cosine").connect(grouped)
+    cost = [objectives.dasgupta(cladify.refine(t, graph), graph) for t in (path(1200), random_tree(1200, 0))]
+    good = objectives.dasgupta(cladify.fit(graph, method="hac"), graph)
     assert max(cost) < good and max(cost) < 1.05 * min(cost)
 
 
@@ -132,20 +132,20 @@ def test_a_matrix_and_its_vectors_agree(grouped):
         value = getattr(objectives, objective)
         W = similarity.get_similarity(metric)(X)
         given = "precomputed" if objective == "ckmm" else "precomputed-similarity"
-        by = [ramify.refine(tree, W, given, objective), ramify.refine(tree, X, metric, objective)]
+        by = [cladify.refine(tree, W, given, objective), cladify.refine(tree, X, metric, objective)]
         assert value(by[0], X, metric) == pytest.approx(value(by[1], X, metric), rel=1e-3)
 
 
 def test_heights_say_how_far_the_sides_are(grouped):
     """1 − cos from vectors; from the matrix the same, counted from the most similar two sides."""
     X, tree = grouped[:300], random_tree(300, 1)
-    better = ramify.refine(tree, similarity.cosine(X), "precomputed-similarity")
+    better = cladify.refine(tree, similarity.cosine(X), "precomputed-similarity")
     side = [better.members(c) for c in better.children(better.n_nodes - 1)]
-    apart = [1 - similarity.cosine(X[side[0]], X[side[1]]).mean(), ramify.refine(tree, X).height[-1]]
+    apart = [1 - similarity.cosine(X[side[0]], X[side[1]]).mean(), cladify.refine(tree, X).height[-1]]
     assert better.height[-1] > better.height[300:].mean() > 0
     assert better.height[-1] == pytest.approx(apart[0], abs=0.05) and apart[1] == pytest.approx(2 * apart[0], rel=0.1)
-    graph = ramify.neighbors(X, 10, metric="sqeuclidean").connect(X)
-    better = ramify.fit(graph, method="hac", refine=True)
+    graph = cladify.neighbors(X, 10, metric="sqeuclidean").connect(X)
+    better = cladify.fit(graph, method="hac", refine=True)
     assert better.info["refine"]["metric"] == "sqeuclidean" and better.info["refine"]["objective"] == "mw"
     assert 0 < better.height[300] < better.height[-1] <= 1
 
@@ -155,34 +155,34 @@ def test_functions_and_metrics_without_features(grouped):
     tree = random_tree(200, 0)
     X[:, 1:] -= 0.1
     for metric in ("jaccard", lambda A, B: np.minimum(A[:, None], B).sum(2)):
-        better = ramify.refine(tree, X, metric, "mw")
+        better = cladify.refine(tree, X, metric, "mw")
         assert objectives.mw(better, X, metric) > objectives.mw(tree, X, metric)
-    better = ramify.refine(tree, X, "euclidean", "ckmm")
+    better = cladify.refine(tree, X, "euclidean", "ckmm")
     assert objectives.ckmm(better, X, "euclidean") > objectives.ckmm(tree, X, "euclidean")
 
 
 def test_what_does_not_fit_says_what_would(grouped, monkeypatch):
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 10**6)
-    with pytest.raises(NotEnoughMemory, match=r"'jaccard' has no feature map.*; pass a graph, ramify.neighbors"):
-        ramify.refine(random_tree(1200, 0), grouped, "jaccard")
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 10**6)
+    with pytest.raises(NotEnoughMemory, match=r"'jaccard' has no feature map.*; pass a graph, cladify.neighbors"):
+        cladify.refine(random_tree(1200, 0), grouped, "jaccard")
 
 
 def test_sparse_rows(grouped, monkeypatch):
     X = sp.csr_array(np.maximum(grouped, 0)[:300] + 0.01)
     tree = random_tree(300, 0)
-    same = [ramify.refine(tree, rows) for rows in (X, X.toarray())]
+    same = [cladify.refine(tree, rows) for rows in (X, X.toarray())]
     assert objectives.dasgupta(same[0], X) == pytest.approx(objectives.dasgupta(same[1], X), rel=1e-3)
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 10**3)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 10**3)
     with pytest.raises(NotEnoughMemory, match=r"keeps sparse rows as dense ones.*; reduce them first, or pass a graph"):
-        ramify.refine(tree, X)
+        cladify.refine(tree, X)
 
 
 def test_isolated_points_and_empty_graphs():
     tree = random_tree(12, 0)
     empty = sp.csr_array((12, 12))
-    assert ramify.refine(tree, empty, "precomputed-similarity") is tree
+    assert cladify.refine(tree, empty, "precomputed-similarity") is tree
     one = sp.csr_array(([1.0, 1.0], ([0, 7], [7, 0])), shape=(12, 12))
-    better = ramify.refine(tree, one, "precomputed-similarity")
+    better = cladify.refine(tree, one, "precomputed-similarity")
     assert objectives.dasgupta(better, one, "precomputed-similarity") == 2.0
 
 
@@ -200,10 +200,10 @@ def test_isolated_points_and_empty_graphs():
 )
 def test_bad_input(X, metric, objective, message):
     with pytest.raises(InvalidInput, match=message):
-        ramify.refine(random_tree(6, 0), X, metric, objective)
+        cladify.refine(random_tree(6, 0), X, metric, objective)
 
 
 def test_a_neighbour_graph_holds_similarities(grouped):
-    graph = ramify.neighbors(grouped[:50], 5, metric="cosine")
+    graph = cladify.neighbors(grouped[:50], 5, metric="cosine")
     with pytest.raises(InvalidInput, match="'ckmm' takes distances, but the weights of a neighbour graph are simil"):
-        ramify.refine(random_tree(50, 0), graph, objective="ckmm")
+        cladify.refine(random_tree(50, 0), graph, objective="ckmm")

@@ -8,9 +8,9 @@ import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import pdist
 
-import ramify
-from ramify import Tree, score
-from ramify.errors import InvalidInput
+import cladify
+from cladify import Tree, score
+from cladify.errors import InvalidInput
 
 
 def linkage_tree(X, method):
@@ -106,7 +106,7 @@ def test_all_trees_worth_the_same():
 
 def test_weights_and_graphs():
     tree, X = example(20)
-    W = ramify.similarity.cosine(X)
+    W = cladify.similarity.cosine(X)
     np.fill_diagonal(W, 0)
     from scipy.sparse import csr_array
 

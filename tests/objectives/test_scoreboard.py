@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-import ramify
-from ramify import Tree, scoreboard
-from ramify.errors import InvalidInput
-from ramify.similarity import custom
+import cladify
+from cladify import Tree, scoreboard
+from cladify.errors import InvalidInput
+from cladify.similarity import custom
 
 
 def trees_and_data(n=40):
@@ -29,7 +29,7 @@ def test_scores_are_those_of_score():
         keys = [("mw", "cosine"), ("mw", "rbf"), ("dasgupta", "cosine"), ("dasgupta", "rbf"), ("ckmm", "euclidean")]
         assert list(board.scores[name]) == keys
         for (objective, metric), found in board.scores[name].items():
-            alone = ramify.score(tree, X, metric, objective)
+            alone = cladify.score(tree, X, metric, objective)
             assert found.value == alone.value and math.isclose(found.normalized, alone.normalized)
     values = {name: row["mw", "cosine"].value for name, row in board.scores.items()}
     costs = {name: row["dasgupta", "rbf"].value for name, row in board.scores.items()}
@@ -88,7 +88,7 @@ def test_forms():
 
 
 def test_purity():
-    metrics = pytest.importorskip("ramify.metrics")
+    metrics = pytest.importorskip("cladify.metrics")
     trees, X, y = trees_and_data()
     board = scoreboard(trees, X, y, objectives="mw")
     for name, tree in trees.items():
@@ -98,17 +98,17 @@ def test_purity():
 
 def test_graphs():
     trees, X, _ = trees_and_data()
-    graph = ramify.neighbors(X, k=5)
+    graph = cladify.neighbors(X, k=5)
     board = scoreboard(trees, graph)
     (key,) = board.scores["ward"]
     assert key == ("mw", "graph")
     matrix = graph.symmetrize().to_scipy()
-    found = ramify.score(trees["ward"], matrix, "precomputed-similarity", "mw")
+    found = cladify.score(trees["ward"], matrix, "precomputed-similarity", "mw")
     assert math.isclose(board.scores["ward"][key].value, found.value)
     with pytest.raises(
         InvalidInput, match="'ckmm' takes distances, but the weights of a neighbour graph are similarities"
     ):
-        ramify.score(trees["ward"], graph, objective="ckmm")
+        cladify.score(trees["ward"], graph, objective="ckmm")
 
 
 def test_progress():
@@ -124,7 +124,7 @@ def test_progress():
         (lambda t, X: scoreboard({}, X), "a dict with at least one tree"),
         (lambda t, X: scoreboard(list(t.values()), X), "a dict with at least one tree"),
         (lambda t, X: scoreboard(t, X[:9]), "tree 'single' has 40 leaves but X has 9 rows"),
-        (lambda t, X: scoreboard({"mine": X}, X), "tree 'mine' must be a ramify.Tree, got ndarray"),
+        (lambda t, X: scoreboard({"mine": X}, X), "tree 'mine' must be a cladify.Tree, got ndarray"),
         (lambda t, X: scoreboard(t, X, metrics=lambda A, B: A @ B.T), r"Say objectives=\['mw'\] for similarities"),
         (lambda t, X: scoreboard(t, X, metrics=lambda A, B: A @ B.T), r"Say objectives=\['mw'\] for similarities"),
         (lambda t, X: scoreboard(t, X, objectives="purity"), "objective 'purity' is not known"),

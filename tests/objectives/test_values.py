@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array
 
-from ramify import Tree, objectives, similarity
-from ramify.errors import InvalidInput
+from cladify import Tree, objectives, similarity
+from cladify.errors import InvalidInput
 
 NAMES = ["dasgupta", "mw", "ckmm"]
 FEATURES = {"dasgupta": ["cosine", "dot"], "mw": ["cosine", "dot"], "ckmm": ["sqeuclidean"]}
@@ -199,7 +199,7 @@ def test_one_and_two_leaves():
         (lambda t, X: objectives.mw(t, X, "jaccard", method="features"), "no feature map"),
         (
             lambda t, X: objectives.mw(np.ones((4, 4)), X),
-            "tree must be a ramify.Tree, got ndarray; use Tree.from_linkage",
+            "tree must be a cladify.Tree, got ndarray; use Tree.from_linkage",
         ),
         (lambda t, X: objectives.mw(t, X, sample_weight=[1, 2]), "sample_weight must have shape"),
     ],

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-import ramify
-from ramify.datasets import arrival_order, make_strictly_separated
-from ramify.errors import RamifyError
-from ramify.metrics import dendrogram_purity
-from ramify.online import OHAC, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch
+import cladify
+from cladify.datasets import arrival_order, make_strictly_separated
+from cladify.errors import CladifyError
+from cladify.metrics import dendrogram_purity
+from cladify.online import OHAC, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch
 
 METHODS = [Perch, MiniBatchSCC, MiniBatchHAC, OHAC]
 
@@ -110,7 +110,7 @@ def test_one_batch_is_the_batch_method(seed, n, k, rounds):
     a, b, weight = state.graph.neighbors(state.items.leaves)
     table = np.zeros((n, n))
     table[place[a], place[b]] = weight
-    graph = ramify.NeighborGraph.from_scipy(csr_array(np.maximum(table, table.T)), kind="similarity")
+    graph = cladify.NeighborGraph.from_scipy(csr_array(np.maximum(table, table.T)), kind="similarity")
     batch = naive_levels(graph.to_scipy("weight").toarray(), np.linspace(1.0, 1.0 / rounds, rounds))
     assert nodes_of(online.tree_) == batch
 
@@ -202,7 +202,7 @@ def test_a_change_far_away_asks_few_clusters():
 def test_a_buffer_for_all_is_average_linkage():
     X = rows(80, seed=5)
     assert nodes_of(MiniBatchHAC("sqeuclidean", buffer_size=80).fit(X).tree_) == nodes_of(
-        ramify.HAC(metric="sqeuclidean").fit(X).tree_
+        cladify.HAC(metric="sqeuclidean").fit(X).tree_
     )
     small = MiniBatchHAC("sqeuclidean", buffer_size=2).fit(X)
     assert whole(small) and small.tree_.is_binary
@@ -227,12 +227,12 @@ def test_folders_and_copies_go_on_as_the_original_does(method, tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_parameters(method):
-    with pytest.raises(RamifyError, match="not one of cosine"):
+    with pytest.raises(CladifyError, match="not one of cosine"):
         method(metric="jaccard").fit(rows(5))
-    with pytest.raises(RamifyError, match="not both"):
+    with pytest.raises(CladifyError, match="not both"):
         method(n_clusters=2, distance_threshold=1.0).fit(rows(5))
-    with pytest.raises(RamifyError, match="takes vectors"):
-        method().fit(ramify.neighbors(rows(20), 3))
+    with pytest.raises(CladifyError, match="takes vectors"):
+        method().fit(cladify.neighbors(rows(20), 3))
 
 
 def test_purity_on_images(dataset):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.changes import shake
-from ramify.datasets import make_strictly_separated
-from ramify.metrics import dendrogram_purity
-from ramify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
+from cladify.datasets import make_strictly_separated
+from cladify.metrics import dendrogram_purity
+from cladify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
 SUMS = [Greedy, Rotate, Grinch, Perch, OHAC, MiniBatchHAC]  # methods that keep sums of rows
 ALL = [*SUMS, partial(Perch, max_leaves=30), MiniBatchSCC, LiveTree]

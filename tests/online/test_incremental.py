@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ramify
-from ramify.datasets import arrival_order, make_model_separated, make_strictly_separated
-from ramify.errors import InvalidInput, RamifyError
-from ramify.metrics import dendrogram_purity
-from ramify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
+import cladify
+from cladify.datasets import arrival_order, make_model_separated, make_strictly_separated
+from cladify.errors import CladifyError, InvalidInput
+from cladify.metrics import dendrogram_purity
+from cladify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
 METHODS = [Greedy, Rotate, Grinch]
 EXACT = {"cap": None, "single_elimination": False, "single_search": False}
@@ -247,7 +247,7 @@ def test_bad_input_changes_nothing(method):
         (lambda: online.update([1, 2], X[:1]), "equal length"),
         (lambda: online.update([99], X[:1]), "not in the tree"),
     ]:
-        with pytest.raises(RamifyError, match=message):
+        with pytest.raises(CladifyError, match=message):
             call()
         assert online.version_ == before and len(online.ids_) == 20
     online.partial_fit(X[:0]).remove([]).update([], X[:0])
@@ -264,7 +264,7 @@ def test_bad_parameters():
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"search": "magic"}, "search"),
     ]:
-        with pytest.raises(RamifyError, match=message):
+        with pytest.raises(CladifyError, match=message):
             Grinch(**wrong).partial_fit(X)
 
 
@@ -303,4 +303,4 @@ def test_purity_on_images(dataset):
 
 
 def test_public_names():
-    assert ramify.Grinch is Grinch and ramify.online.Rotate is Rotate
+    assert cladify.Grinch is Grinch and cladify.online.Rotate is Rotate

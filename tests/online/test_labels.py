@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.online import Rotate
-from ramify.online._labels import StableLabels
+from cladify.online import Rotate
+from cladify.online._labels import StableLabels
 
 
 def test_numbers_stay_split_and_merge():

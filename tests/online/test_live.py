@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from online_lists import scored_lists
 
-from ramify import GraphTree, Tree, _core
-from ramify.errors import InvalidInput, RamifyError
-from ramify.metrics import dendrogram_purity
-from ramify.online import LiveTree, MiniBatchSCC
-from ramify.online._neighbors import NeighborTree
+from cladify import GraphTree, Tree, _core
+from cladify.errors import CladifyError, InvalidInput
+from cladify.metrics import dendrogram_purity
+from cladify.online import LiveTree, MiniBatchSCC
+from cladify.online._neighbors import NeighborTree
 
 
 def groups(n, d=8, clusters=8, seed=0, spread=0.25):
@@ -211,6 +211,6 @@ def test_bad_input_changes_nothing():
         (lambda: live.refresh(-1.0), "budget_seconds"),
         (lambda: LiveTree(n_neighbors=0).partial_fit(X), "n_neighbors"),
     ]:
-        with pytest.raises(RamifyError, match=message):
+        with pytest.raises(CladifyError, match=message):
             call()
     assert live.cost_ == cost and len(live) == 50

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from online_lists import scored_lists
 
-from ramify.online import LiveTree, MiniBatchSCC
+from cladify.online import LiveTree, MiniBatchSCC
 
 K = 10
 

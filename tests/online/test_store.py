@@ -11,11 +11,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-import ramify.online
-from ramify.errors import FileError, InvalidInput, RamifyWarning
-from ramify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
+import cladify.online
+from cladify.errors import CladifyWarning, FileError, InvalidInput
+from cladify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
-KILLS = int(os.environ.get("RAMIFY_KILLS", "10"))
+KILLS = int(os.environ.get("CLADIFY_KILLS", "10"))
 KINDS = [Greedy, Rotate, Grinch, LiveTree, MiniBatchSCC, MiniBatchHAC]
 FOLDERS = [Grinch, MiniBatchSCC, MiniBatchHAC]  # sums, a graph and levels, a buffer: what a folder may hold
 
@@ -47,7 +47,7 @@ def test_cells_are_kept(tmp_path):
     one = Rotate(search="cells").partial_fit(X[:300])
     two = Rotate(search="cells").partial_fit(X[:300]).save(tmp_path)
     two.close()
-    two = ramify.online.open(tmp_path)
+    two = cladify.online.open(tmp_path)
     assert isinstance(two, Rotate)
     assert one.partial_fit(X[300:]).tree_ == two.partial_fit(X[300:]).tree_
     assert two.save(tmp_path).ids_.tolist() == list(range(600))
@@ -93,7 +93,7 @@ def test_a_journal_cut_off_anywhere_is_mended(kind, tmp_path):
         if cut in ends:
             again = kind.open(tmp_path)
         else:
-            with pytest.warns(RamifyWarning, match="ended within a record"):
+            with pytest.warns(CladifyWarning, match="ended within a record"):
                 again = kind.open(tmp_path)
         assert len(again) == 12 + 2 * whole
         again.close()
@@ -161,7 +161,7 @@ def test_what_cannot_be_kept_is_said(tmp_path):
 
 
 def test_a_long_journal_becomes_a_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr("ramify.online._store._GROWN", 1000)
+    monkeypatch.setattr("cladify.online._store._GROWN", 1000)
     online = Greedy().partial_fit(rows(3)).save(tmp_path)
     for i in range(60):
         online.partial_fit(rows(20, i))
@@ -193,7 +193,7 @@ def test_a_disk_that_is_really_full_is_survived(kind, tmp_path):
 
 
 def fill_up(folder, said: int) -> None:
-    online = ramify.online.open(folder)
+    online = cladify.online.open(folder)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -223,7 +223,7 @@ def row_of(item: int) -> np.ndarray:
 
 def work_for_ever(folder, seed: int, said: int) -> None:
     """Adds and removes, and writes down each change when it has been acknowledged."""
-    online = ramify.online.open(folder)
+    online = cladify.online.open(folder)
     rng = np.random.default_rng(seed)
     while True:
         if rng.random() < 0.6 or len(online) < 20:
@@ -269,7 +269,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
             sign, *ids = line.split()
             known = known | {int(i) for i in ids} if sign == "+" else known - {int(i) for i in ids}
         acknowledged += len(lines)
-        online = ramify.online.open(folder)
+        online = cladify.online.open(folder)
         there = set(online.ids_.tolist())
         # One change may have been made and not yet acknowledged.
         assert len(there ^ known) <= 8 and (known <= there or there <= known)
@@ -283,7 +283,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
 
 
 def test_a_tree_of_an_older_version_says_what_to_do(tmp_path, monkeypatch):
-    import ramify.online._snapshot as snapshot
+    import cladify.online._snapshot as snapshot
 
     dump = snapshot.dump
 
@@ -293,5 +293,5 @@ def test_a_tree_of_an_older_version_says_what_to_do(tmp_path, monkeypatch):
 
     monkeypatch.setattr(snapshot, "dump", older)
     LiveTree().partial_fit(rows(50)).save(tmp_path).close()
-    with pytest.raises(FileError, match=r"older version of ramify.*no 'mine'; give its rows to a new one"):
+    with pytest.raises(FileError, match=r"older version of cladify.*no 'mine'; give its rows to a new one"):
         LiveTree.open(tmp_path)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import ramify
-from ramify import HAC, Llama, NeighborGraph, ReciprocalNN, datasets
-from ramify.errors import InvalidInput, RamifyWarning
+import cladify
+from cladify import HAC, Llama, NeighborGraph, ReciprocalNN, datasets
+from cladify.errors import CladifyWarning, InvalidInput
 
 
 def random_graph(seed: int, whole_numbers: bool) -> NeighborGraph:
@@ -146,7 +146,7 @@ def test_theorem_8_separated_clusters_are_nodes():
         assert contains(within.fit(graph).dag_, y)
     words = datasets.make_model_separated(60, 5, random_state=0)
     for linkage in ("average", "exact-average", "single"):
-        with pytest.warns(RamifyWarning, match="5 connected components"):
+        with pytest.warns(CladifyWarning, match="5 connected components"):
             dag = Llama(max_parents=None, n_rounds=None, linkage=linkage).fit(positive_cosines(words.X)).dag_
         assert contains(dag, words.y)
 
@@ -160,7 +160,7 @@ def test_proposition_3_noise_misleads_trees_and_not_llama():
         assert dag.n_nodes <= 48 * 49 / 2  # proposition 5
         counts = [len(dag.cover(i)) for i in range(dag.n_rounds + 1)]
         assert (np.diff(counts) < 0).all()  # proposition 6: each round has fewer
-    assert ramify.metrics.dendrogram_purity(HAC(metric="cosine").fit(X).tree_, y) < 1.0
+    assert cladify.metrics.dendrogram_purity(HAC(metric="cosine").fit(X).tree_, y) < 1.0
 
 
 def test_proposition_4_the_counter_example():
@@ -176,7 +176,7 @@ def test_proposition_4_the_counter_example():
 
     for order in permutations((a, b, c)):
         rows = np.array(order, dtype=float)[:, None]
-        trees.append((ramify.online.Grinch(metric="sqeuclidean", linkage=mean).partial_fit(rows).tree_, order))
+        trees.append((cladify.online.Grinch(metric="sqeuclidean", linkage=mean).partial_fit(rows).tree_, order))
     for tree, names in trees:
         nodes = {frozenset(names[i] for i in tree.members(v)) for v in range(tree.n_nodes)}
         assert frozenset([b, c]) in nodes and frozenset([a, b]) not in nodes
@@ -185,7 +185,7 @@ def test_proposition_4_the_counter_example():
 @pytest.mark.parametrize("linkage", ["average", "exact-average", "single"])
 def test_threads_change_nothing(linkage):
     X = datasets.make_dirichlet_mixture(4000, random_state=0).X
-    graph = ramify.neighbors(X, 10).connect(X)
+    graph = cladify.neighbors(X, 10).connect(X)
     merge_equal = linkage != "single"
     one, two, three = (
         Llama(linkage=linkage, merge_equal=merge_equal, n_jobs=jobs).fit(graph).dag_ for jobs in (1, 2, 3)
@@ -207,7 +207,7 @@ def test_tiny_and_odd_data():
 
 def test_parts_without_links_are_joined_by_the_root():
     W = csr_array(np.kron(np.eye(3), [[0, 1.0], [1.0, 0]]))
-    with pytest.warns(RamifyWarning, match="3 connected components"):
+    with pytest.warns(CladifyWarning, match="3 connected components"):
         dag = Llama().fit(NeighborGraph.from_scipy(W)).dag_
     assert set(sets_of(dag, dag.children(dag.root))) == {frozenset(p) for p in ([0, 1], [2, 3], [4, 5])}
     assert dag.n_rounds == 2 and dag.cover(2).tolist() == [dag.root]
@@ -215,7 +215,7 @@ def test_parts_without_links_are_joined_by_the_root():
 
 def test_rounds_end_at_the_cap_and_say_so():
     X = np.random.default_rng(0).random((300, 2))
-    with pytest.warns(RamifyWarning, match=r"stopped after 1 rounds: there are \d+ nodes, and max_nodes is 400"):
+    with pytest.warns(CladifyWarning, match=r"stopped after 1 rounds: there are \d+ nodes, and max_nodes is 400"):
         dag = Llama(max_nodes=400).fit(X).dag_
     assert "max_nodes" in dag.info["stopped"] and dag.n_rounds == 2
 
@@ -256,7 +256,7 @@ def test_progress_and_ctrl_c():
     steps = []
     Llama().fit(X, progress=lambda *step: steps.append(step))
     assert steps[-1][0] == "llama" and steps[-1][2] == 1999
-    big = ramify.neighbors(np.random.default_rng(0).random((60_000, 4)), 15)
+    big = cladify.neighbors(np.random.default_rng(0).random((60_000, 4)), 15)
     threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         for _ in range(20):
@@ -276,8 +276,8 @@ def test_a_hub_without_a_limit_of_parents_stops_in_time(monkeypatch):
     n = 3000
     star = csr_array((np.linspace(1, 2, n - 1), (np.zeros(n - 1, dtype=int), np.arange(1, n))), shape=(n, n))
     graph = NeighborGraph.from_scipy(csr_array(star + star.T))
-    monkeypatch.setattr("ramify.overlap.llama.available_memory", lambda: 10**8)
-    with pytest.warns(RamifyWarning, match="stopped after 1 rounds: the next round may not fit in memory"):
+    monkeypatch.setattr("cladify.overlap.llama.available_memory", lambda: 10**8)
+    with pytest.warns(CladifyWarning, match="stopped after 1 rounds: the next round may not fit in memory"):
         dag = Llama(max_parents=None).fit(graph).dag_
     assert dag.n_nodes == 2 * n and dag.size[dag.root] == n
     assert Llama(max_parents=2).fit(graph).dag_.size[-1] == n

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import ramify
-from ramify import OHC, NeighborGraph, datasets
-from ramify.errors import InvalidInput, NotEnoughMemory
-from ramify.overlap import soft_membership
+import cladify
+from cladify import OHC, NeighborGraph, datasets
+from cladify.errors import InvalidInput, NotEnoughMemory
+from cladify.overlap import soft_membership
 
 
 def test_weights_are_shares_of_neighbours():
@@ -31,15 +31,15 @@ def test_weights_are_shares_of_neighbours():
 
 def test_only_the_border_is_in_two_clusters():
     X = np.concatenate([np.random.default_rng(0).normal(c, 1.0, (200, 2)) for c in (0.0, 3.0)])
-    tree = ramify.fit(X, method="hac", linkage="ward")
-    soft = soft_membership(tree, ramify.neighbors(X, 10), n_clusters=2)
+    tree = cladify.fit(X, method="hac", linkage="ward")
+    soft = soft_membership(tree, cladify.neighbors(X, 10), n_clusters=2)
     border = np.array([bool(soft.also_in(i)) for i in range(400)])
     middle = np.abs(X.sum(axis=1) - 3.0)
     assert 0 < border.sum() < 60 and middle[border].mean() < 0.5 * middle.mean()
 
 
 def test_soft_membership_refuses():
-    graph = ramify.neighbors(np.random.default_rng(0).random((10, 2)), 3)
+    graph = cladify.neighbors(np.random.default_rng(0).random((10, 2)), 3)
     for params, message in [
         ({}, "Say which clusters"),
         ({"n_clusters": 2}, "give the tree"),
@@ -54,7 +54,7 @@ def test_ohc_finds_separated_clusters():
     X, y = datasets.make_delta_separated(90, 5, n_features=3, random_state=0)
     for merging in (0.1, 0.5, 1.0):
         dag = OHC(metric="euclidean", merging=merging).fit(X).dag_
-        assert ramify.metrics.jaccard_per_label(dag, y) == 1.0
+        assert cladify.metrics.jaccard_per_label(dag, y) == 1.0
         assert dag.size[dag.root] == 90 and (dag.height[dag.parent_ids[:90]] > 0).all()
 
 
@@ -70,6 +70,6 @@ def test_ohc_tiny_and_bad_input(monkeypatch):
     assert OHC(metric="cosine").fit(np.eye(3)).dag_.n_leaves == 3
     with pytest.raises(InvalidInput, match="merging must be a finite number"):
         OHC(merging=1.5).fit(np.ones((3, 2)))
-    monkeypatch.setattr("ramify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match="use Llama"):
         OHC().fit(np.ones((300, 2)))

@@ -6,9 +6,9 @@ import matplotlib
 import numpy as np
 import pytest
 
-from ramify import Tree
-from ramify.errors import InvalidInput, MissingExtra
-from ramify.plot import dendrogram
+from cladify import Tree
+from cladify.errors import InvalidInput, MissingExtra
+from cladify.plot import dendrogram
 
 matplotlib.use("Agg")
 
@@ -69,7 +69,7 @@ def test_bad_input(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput, match="n_branches must be an int"):
         dendrogram(tree, n_branches=0)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"ramify\[plot\]"):
+    with pytest.raises(MissingExtra, match=r"cladify\[plot\]"):
         dendrogram(tree)
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import PIL.Image
 import pytest
 
-import ramify
-from ramify.plot import animate_disk, disk, save_film
-from ramify.plot.disk import _geodesic
+import cladify
+from cladify.plot import animate_disk, disk, save_film
+from cladify.plot.disk import _geodesic
 
 matplotlib.use("Agg")
 
 
 def test_leaves_branches_and_classes():
     X = np.random.default_rng(0).standard_normal((40, 3))
-    model = ramify.HypHC(n_init=1, n_steps=20, n_rounds=0, random_state=0).fit(X)
+    model = cladify.HypHC(n_init=1, n_steps=20, n_rounds=0, random_state=0).fit(X)
     ax = disk(model.tree_, model.embedding_, labels=np.arange(40) % 3)
     assert len(ax.get_legend().get_texts()) == 3
     leaves = np.concatenate([c.get_offsets() for c in ax.collections[1:]])
@@ -29,7 +29,7 @@ def test_leaves_branches_and_classes():
 
 
 def test_any_tree_and_few_branches():
-    tree = ramify.RandomTree(random_state=0).fit(np.zeros((5000, 1))).tree_
+    tree = cladify.RandomTree(random_state=0).fit(np.zeros((5000, 1))).tree_
     ax = disk(tree, n_branches=50)
     assert len(ax.collections[0].get_segments()) == 100
     matplotlib.pyplot.close("all")
@@ -49,7 +49,7 @@ def test_branches_are_geodesics():
 
 def test_an_animation(tmp_path):
     X = np.random.default_rng(0).standard_normal((20, 3))
-    model = ramify.HypHC(n_init=1, n_steps=20, n_rounds=0, n_snapshots=3, random_state=0, patience=None).fit(X)
+    model = cladify.HypHC(n_init=1, n_steps=20, n_rounds=0, n_snapshots=3, random_state=0, patience=None).fit(X)
     out = save_film(model.snapshots_, tmp_path / "film.gif", labels=np.arange(20) % 2)
     with PIL.Image.open(out) as film:
         assert film.format == "GIF" and film.n_frames == 3
@@ -57,12 +57,12 @@ def test_an_animation(tmp_path):
 
 
 def test_bad_input():
-    tree = ramify.Tree([2, 2, -1])
-    with pytest.raises(ramify.RamifyError, match=r"embedding must have one row a leaf \(2\), got 3"):
+    tree = cladify.Tree([2, 2, -1])
+    with pytest.raises(cladify.CladifyError, match=r"embedding must have one row a leaf \(2\), got 3"):
         disk(tree, np.zeros((3, 2)))
-    with pytest.raises(ramify.RamifyError, match=r"labels must have one entry a leaf \(2\)"):
+    with pytest.raises(cladify.CladifyError, match=r"labels must have one entry a leaf \(2\)"):
         disk(tree, labels=[1])
-    with pytest.raises(ramify.RamifyError, match="n_snapshots above 0"):
+    with pytest.raises(cladify.CladifyError, match="n_snapshots above 0"):
         animate_disk([])
 
 
@@ -72,7 +72,7 @@ def film_of(page):
 
 def test_a_film_is_one_file_that_loads_nothing(tmp_path):
     X = np.random.default_rng(0).standard_normal((300, 3))
-    model = ramify.HypHC(n_init=2, n_steps=20, n_rounds=0, n_snapshots=3, random_state=0, patience=None).fit(X)
+    model = cladify.HypHC(n_init=2, n_steps=20, n_rounds=0, n_snapshots=3, random_state=0, patience=None).fit(X)
     hostile = np.where(np.arange(300) % 2, "</script><script>alert(1)</script>", "plain")
     out = save_film(model.snapshots_, tmp_path / "film.html", labels=hostile)
     page = out.read_text(encoding="utf-8")
@@ -94,18 +94,18 @@ def test_a_film_is_one_file_that_loads_nothing(tmp_path):
 
 def test_the_snapshots_are_those_of_one_start():
     X = np.random.default_rng(0).standard_normal((30, 3))
-    model = ramify.HypHC(n_init=4, n_steps=40, n_rounds=0, n_snapshots=9, random_state=0, patience=None).fit(X)
+    model = cladify.HypHC(n_init=4, n_steps=40, n_rounds=0, n_snapshots=9, random_state=0, patience=None).fit(X)
     angle = np.unwrap([np.arctan2(Z[:, 1], Z[:, 0]) for _, Z in model.snapshots_], axis=0)
     assert np.median(np.abs(np.diff(angle, axis=0)), axis=1).max() < 0.7  # a step turns by 0.1 at most, five a frame
 
 
 def test_films_that_cannot_be(tmp_path):
     Z = [(0, np.array([[0.1, 0.2], [0.3, 0.1]]))]
-    with pytest.raises(ramify.RamifyError, match=r"use \.html or \.gif"):
+    with pytest.raises(cladify.CladifyError, match=r"use \.html or \.gif"):
         save_film(Z, tmp_path / "film.mp4")
-    with pytest.raises(ramify.RamifyError, match="n_snapshots above 0"):
+    with pytest.raises(cladify.CladifyError, match="n_snapshots above 0"):
         save_film([], tmp_path / "film.html")
-    with pytest.raises(ramify.RamifyError, match=r"labels must have one entry a leaf \(2\)"):
+    with pytest.raises(cladify.CladifyError, match=r"labels must have one entry a leaf \(2\)"):
         save_film(Z, tmp_path / "film.html", labels=[1])
-    with pytest.raises(ramify.RamifyError, match="missing"):
+    with pytest.raises(cladify.CladifyError, match="missing"):
         save_film(Z, tmp_path / "missing" / "film.html")

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-import ramify
-from ramify.errors import InvalidInput
-from ramify.plot import clustermap, icicle, scores, sizes
+import cladify
+from cladify.errors import InvalidInput
+from cladify.plot import clustermap, icicle, scores, sizes
 
 
 @pytest.fixture(autouse=True)
@@ -20,11 +20,11 @@ def close():
 
 
 def path_tree(n):
-    return ramify.Tree(np.concatenate([[n], np.arange(n, 2 * n - 1), np.arange(n + 1, 2 * n - 1), [-1]]))
+    return cladify.Tree(np.concatenate([[n], np.arange(n, 2 * n - 1), np.arange(n + 1, 2 * n - 1), [-1]]))
 
 
 def test_icicle_boxes_are_as_wide_as_their_share():
-    tree = ramify.fit(np.random.default_rng(0).normal(size=(50, 3)), "hac")
+    tree = cladify.fit(np.random.default_rng(0).normal(size=(50, 3)), "hac")
     ax = icicle(tree, depth=4)
     rows = {}
     for box in ax.patches:
@@ -40,7 +40,7 @@ def test_a_million_leaves(draw):
 
 
 def test_texts_are_shown_as_they_are():
-    tree = ramify.Tree.from_linkage([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 5.0, 4]])
+    tree = cladify.Tree.from_linkage([[0, 1, 1.0, 2], [2, 3, 2.0, 2], [4, 5, 5.0, 4]])
     items = ["costs $5 or $6", "a_b^c", r"\frac{", "<b>"]
     ax = icicle(tree, items, n_clusters=2)
     ax.figure.canvas.draw()
@@ -49,7 +49,7 @@ def test_texts_are_shown_as_they_are():
 
 
 def test_sizes_of_a_balanced_tree_halve():
-    tree = ramify.Tree([4, 4, 5, 5, 6, 6, -1])
+    tree = cladify.Tree([4, 4, 5, 5, 6, 6, -1])
     lines = sizes(tree).get_lines()
     assert lines[0].get_xdata().tolist()[0] == 1
     assert lines[0].get_ydata().tolist()[0] == 1.0
@@ -75,14 +75,14 @@ def test_clustermap_of_many_rows_is_averaged():
 
 def test_scores_draw_every_column():
     X = np.random.default_rng(0).normal(size=(30, 3))
-    trees = {"hac": ramify.fit(X, "hac"), "random": ramify.fit(X, "random")}
-    board = ramify.scoreboard(trees, X, [0] * 15 + [1] * 15, objectives=["mw", "ckmm"])
+    trees = {"hac": cladify.fit(X, "hac"), "random": cladify.fit(X, "random")}
+    board = cladify.scoreboard(trees, X, [0] * 15 + [1] * 15, objectives=["mw", "ckmm"])
     ax = scores(board, {"hac": 0.5, "random": 0.1})
     assert len(ax.get_legend().get_texts()) == 3
 
 
 def test_bad_input():
-    tree = ramify.Tree([3, 3, 4, 4, -1])
+    tree = cladify.Tree([3, 3, 4, 4, -1])
     with pytest.raises(InvalidInput, match="one entry a leaf"):
         icicle(tree, ["a"])
     with pytest.raises(InvalidInput, match="has 3 leaves, and X has 2 rows"):

@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 
-import ramify
-from ramify import Taxonomy
-from ramify.errors import InvalidInput
-from ramify.taxonomy.also import Also
+import cladify
+from cladify import Taxonomy
+from cladify.errors import InvalidInput
+from cladify.taxonomy.also import Also
 
 
 @pytest.fixture(scope="module")
-def clouds() -> tuple[np.ndarray, ramify.NeighborGraph]:
+def clouds() -> tuple[np.ndarray, cladify.NeighborGraph]:
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(c, 1.0, (60, 3)) for c in rng.normal(0, 1.6, (12, 3))]).astype(np.float32)
-    return X, ramify.neighbors(X, 9).symmetrize()
+    return X, cladify.neighbors(X, 9).symmetrize()
 
 
 @pytest.fixture
 def made(clouds) -> Taxonomy:
     X, graph = clouds
-    tree = ramify.fit(X, method="reciprocal").condense(min_size=12, max_children=4)
+    tree = cladify.fit(X, method="reciprocal").condense(min_size=12, max_children=4)
     return Taxonomy(tree, X=X, graph=graph, metric="sqeuclidean")
 
 
-def shares(taxonomy: Taxonomy, graph: ramify.NeighborGraph) -> np.ndarray:
+def shares(taxonomy: Taxonomy, graph: cladify.NeighborGraph) -> np.ndarray:
     """Share of the neighbours of each item in each node of the tree, from the definition."""
     W = graph.to_scipy().toarray().astype(float)
     tree = taxonomy.tree

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trees import random_tree
 
-from ramify.errors import InvalidInput
-from ramify.taxonomy.edits import Edit, apply_edits
+from cladify.errors import InvalidInput
+from cladify.taxonomy.edits import Edit, apply_edits
 
 
 def members(edited) -> dict[int, set[int]]:

@@ -7,10 +7,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from ramify.errors import FileError
-from ramify.taxonomy import Taxonomy
+from cladify.errors import FileError
+from cladify.taxonomy import Taxonomy
 
-META = "ramify-taxonomy.json"
+META = "cladify-taxonomy.json"
 EDITS = "edits.json"
 
 
@@ -58,7 +58,7 @@ def test_cut_short(taxonomy, tmp_path, share):
     taxonomy.save(path)
     data = path.read_bytes()
     path.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(FileError, match="is not a taxonomy that ramify can read") as caught:
+    with pytest.raises(FileError, match="is not a taxonomy that cladify can read") as caught:
         Taxonomy.load(path)
     assert "\n" not in str(caught.value)
 
@@ -88,7 +88,7 @@ def test_not_there_or_something_else(tmp_path):
         Taxonomy.load(tmp_path / "text.taxonomy")
     with zipfile.ZipFile(tmp_path / "zip.taxonomy", "w") as archive:
         archive.writestr("a.txt", "hello")
-    with pytest.raises(FileError, match=r"has no ramify-taxonomy.json"):
+    with pytest.raises(FileError, match=r"has no cladify-taxonomy.json"):
         Taxonomy.load(tmp_path / "zip.taxonomy")
 
 
@@ -128,7 +128,7 @@ def edits(*done) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda meta, _: meta.update(version=99), "version 99 of the format; this ramify reads up to 2. Update"),
+        (lambda meta, _: meta.update(version=99), "version 99 of the format; this cladify reads up to 2. Update"),
         (lambda meta, _: meta.update(version="x"), "version 'x'"),
         (lambda meta, _: meta.update(format="other"), "does not describe a taxonomy"),
         (lambda meta, _: meta.pop("names"), "it lacks 'names'"),

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from ramify.errors import InvalidInput
-from ramify.taxonomy import ClusterView
+from cladify.errors import InvalidInput
+from cladify.taxonomy import ClusterView
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("ramify.taxonomy.namer.PAUSE", 0.0)
+    monkeypatch.setattr("cladify.taxonomy.namer.PAUSE", 0.0)
 
 
 def test_every_group_but_the_root_is_asked_for(taxonomy):

@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 from taxonomy_texts import make_texts
 
-import ramify
-from ramify.errors import InvalidInput, InvalidType
-from ramify.taxonomy import Taxonomy
+import cladify
+from cladify.errors import InvalidInput, InvalidType
+from cladify.taxonomy import Taxonomy
 
 
 def test_three_kinds_are_found_and_named(taxonomy):
@@ -43,7 +43,7 @@ def test_confidence_is_that_of_the_graph():
     X = np.concatenate([rng.normal(size=(60, 8)) + 3 * np.eye(8)[i] for i in range(3)]).astype(np.float32)
     taxonomy = Taxonomy.fit(X, np.arange(180), metric="sqeuclidean")
     table = taxonomy.table(levels=[taxonomy.levels[0]])
-    expected = ramify.graph.confidence(X, table["label_1"], metric="sqeuclidean")
+    expected = cladify.graph.confidence(X, table["label_1"], metric="sqeuclidean")
     np.testing.assert_allclose(table["confidence_1"], expected, atol=0.003)
 
 
@@ -227,7 +227,7 @@ def test_a_graph_in_place_of_vectors():
     X = np.concatenate([np.eye(2)[[0]].repeat(20, 0), np.eye(2)[[1]].repeat(20, 0)]) + 0.01 * np.random.default_rng(
         0
     ).random((40, 2))
-    taxonomy = Taxonomy.fit(ramify.neighbors(X, 5, "cosine"), [f"kind{i // 20} item" for i in range(40)])
+    taxonomy = Taxonomy.fit(cladify.neighbors(X, 5, "cosine"), [f"kind{i // 20} item" for i in range(40)])
     assert taxonomy.table(levels=[2])["label_1"].nunique() == 2
     with pytest.raises(InvalidInput, match="not at hand"):
         taxonomy.place(np.eye(2))
@@ -250,6 +250,6 @@ def test_threads_do_not_change_it():
 def test_no_explorer_yet_is_one_line(taxonomy, monkeypatch):
     import sys
 
-    monkeypatch.setitem(sys.modules, "ramify.explore", None)
+    monkeypatch.setitem(sys.modules, "cladify.explore", None)
     with pytest.raises(InvalidInput, match="no explorer"):
         taxonomy.explore()

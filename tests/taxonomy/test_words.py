@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import ramify
-from ramify.errors import FileError, InvalidInput
-from ramify.taxonomy import store
-from ramify.taxonomy.words import WordIndex, index_words
+import cladify
+from cladify.errors import FileError, InvalidInput
+from cladify.taxonomy import store
+from cladify.taxonomy.words import WordIndex, index_words
 
 TEXTS = st.lists(st.text(alphabet="abäB c.中", max_size=12), min_size=1, max_size=30)
 
@@ -80,11 +80,11 @@ def mapped(array):
 
 def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "INDEXED", 4)
-    monkeypatch.setattr("ramify.taxonomy.file._MAPPED", 1)  # every member is mapped
+    monkeypatch.setattr("cladify.taxonomy.file._MAPPED", 1)  # every member is mapped
     texts = ["red apple", "green apple", "ripe red apple", "steam engine", "diesel engine", "old steam engine"]
-    made = ramify.Taxonomy.from_texts(texts, min_size=2)
+    made = cladify.Taxonomy.from_texts(texts, min_size=2)
     made.save(tmp_path / "a.taxonomy")
-    again = ramify.Taxonomy.load(tmp_path / "a.taxonomy")
+    again = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
     assert "words" in vars(again)
     assert again.words.find("steam")[0].tolist() == [3, 5]
     assert isinstance(mapped(again.words.rows), mmap.mmap)
@@ -96,20 +96,20 @@ def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     assert again.cohesion(group) == pytest.approx(made.cohesion(group))
     again.rename(group, "machines")
     again.save(tmp_path / "a.taxonomy")  # over the file that is mapped
-    third = ramify.Taxonomy.load(tmp_path / "a.taxonomy")
+    third = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
     assert "machines" in third.names.values()
     assert again.full == made.full
     data = bytearray((tmp_path / "a.taxonomy").read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "b.taxonomy").write_bytes(bytes(data))
     with pytest.raises(FileError):
-        ramify.Taxonomy.load(tmp_path / "b.taxonomy")
+        cladify.Taxonomy.load(tmp_path / "b.taxonomy")
 
 
 def test_cohesion_is_the_share_of_spread_outside():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3)) + 8 * np.repeat(np.eye(3), 20, axis=0)
-    taxonomy = ramify.Taxonomy.fit(X, metric="sqeuclidean", method="hac", min_size=5)
+    taxonomy = cladify.Taxonomy.fit(X, metric="sqeuclidean", method="hac", min_size=5)
     total = ((X - X.mean(axis=0)) ** 2).sum(axis=1).mean()
     for v in range(60, taxonomy.tree.n_nodes):
         rows = X[taxonomy.tree.members(v)]

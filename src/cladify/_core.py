@@ -1,0 +1,21 @@
+"""The native core, at the best instruction-set level this processor runs.
+
+The same sources are built once for plain x86-64 (or any other processor) and once for x86-64-v3 (AVX2 and FMA); which
+one to use is decided here, so that one wheel serves every machine. ``CLADIFY_ISA=base`` forces the plain one.
+"""
+
+import os
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+_native: Any = import_module("cladify._core_base")
+if _native.supports_v3() and os.environ.get("CLADIFY_ISA", "v3") == "v3":
+    with suppress(ImportError):  # built for sanitizers or for another processor: one level only
+        _native = import_module("cladify._core_v3")
+
+ISA: str = _native.__name__.rsplit("_", 1)[-1]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_native, name)

@@ -1,0 +1,155 @@
+"""The command line: parses, calls the public API, prints. No algorithm lives here.
+
+Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 it could not be done, 2 the command was
+written wrongly, 130 stopped with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+import cladify
+from cladify.cli import build, compare, demo, explore, online, plot, refine, score, taxonomy, trees
+from cladify.cli._common import printable
+from cladify.errors import CladifyError, CladifyWarning
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="cladify",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"cladify {cladify.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Build, score and read hierarchies over embedding vectors.
+
+    A first taxonomy: [bold]cladify taxonomy posts.csv --text body[/bold]. A look around: [bold]cladify demo[/bold].
+    """
+
+
+NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
+    taxonomy.taxonomy,
+    taxonomy.name,
+    taxonomy.table,
+    build.fit,
+    trees.info,
+    trees.cut,
+    trees.levels,
+    trees.condense,
+    trees.convert,
+    score.score,
+    refine.refine,
+    compare.compare,
+    plot.plot,
+    explore.explore,
+    explore.export,
+    online.add,
+    online.remove,
+    online.watch,
+)
+ALONE: tuple[Callable[..., None], ...] = (build.methods, demo.demo)
+for command in NEED_ARGUMENTS + ALONE:
+    app.command(no_args_is_help=command in NEED_ARGUMENTS)(command)
+
+
+def main() -> None:
+    """Run the command line and exit; every failure is one line on stderr."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    debug = "--debug" in arguments
+    # The option is taken anywhere, because it is added at the end of a line that failed.
+    arguments = [argument for argument in arguments if argument != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal of another encoding cannot show is spelled out
+            stream.reconfigure(errors="cladify-spelled")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", CladifyWarning)
+        if not debug:
+            warnings.showwarning = _show_warning
+        try:
+            code = app(arguments, standalone_mode=False, prog_name="cladify")
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except (KeyboardInterrupt, typer.Abort):
+            return 130
+        except BrokenPipeError:
+            # The reader of our output has what it wanted; nothing more may be written, not even at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        except Exception as error:
+            if debug:
+                raise
+            return _explain(error)
+
+
+def _explain(error: Exception) -> int:
+    """Say in one line what went wrong; returns the exit code."""
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:  # a usage error, from whichever copy of click typer uses
+        command = getattr(getattr(error, "ctx", None), "command_path", "cladify")
+        message = " ".join(format_message().split()).rstrip(".")
+        if message:  # a command without arguments has shown its help instead
+            _say("error", f"{message}. See: {command} --help")
+        return int(getattr(error, "exit_code", 2))
+    if isinstance(error, CladifyError):
+        message = str(error)
+    elif isinstance(error, MemoryError):
+        message = f"not enough memory. {error}".strip()
+    elif isinstance(error, OSError):
+        message = f"{error.filename or ''}: {error.strerror or error}".lstrip(": ")
+    else:
+        message = f"{type(error).__name__}: {error} (a bug in cladify; --debug shows where)"
+    _say("error", " ".join(message.split()))
+    return 1
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    _say("warning", " ".join(str(message).split()))
+
+
+#: In ASCII, what this program's own lines are drawn with.
+_SPELLED = str.maketrans(
+    {"…": "...", "→": "->", "×": "x", "–": "-", "−": "-", "·": "*", "├": "|", "└": "`", "│": "|", "─": "-"}
+)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    text = error.object[error.start : error.end].translate(_SPELLED)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error("cladify-spelled", _spelled)
+
+
+def _say(kind: str, message: str) -> None:
+    colour = {"error": "31", "warning": "33"}[kind]
+    label = f"\033[{colour}m{kind}\033[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else kind
+    print(f"cladify: {label}: {printable(message)}", file=sys.stderr)

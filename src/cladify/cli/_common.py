@@ -1,0 +1,173 @@
+"""Options and output that several commands share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cladify.dag import ClusterDag
+    from cladify.tree import Tree
+
+TreeFile = Annotated[
+    Path,
+    typer.Argument(metavar="TREE", help="A tree: cladify's own file, Newick, SciPy linkage (.npy), JSON, or a folder."),
+]
+VectorFile = Annotated[
+    Path, typer.Argument(metavar="X", help="Vectors: .npy .npz .parquet .arrow .csv .tsv .fvecs .bvecs .h5ad")
+]
+VectorColumn = Annotated[
+    str | None, typer.Option("--column", help="Column(s) or array with the vectors, separated by commas.")
+]
+Items = Annotated[
+    Path | None, typer.Option("--items", help="Names of the rows: .txt .csv .tsv .jsonl .parquet .arrow .npy .npz")
+]
+ItemsColumn = Annotated[str | None, typer.Option("--items-column", help="Column or key with the names.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+ExcelSafe = Annotated[
+    bool, typer.Option("--excel-safe", help="In .csv and .tsv, keep spreadsheets from taking a name for a formula.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars and no text; errors still show.")]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="NAME=VALUE", help="Any parameter of the method; may be given again."),
+]
+
+
+def read_named_items(path: Path | None, column: str | None, n: int, rows: str) -> list[str] | None:
+    """The items, one a row, or None where none were given."""
+    from cladify.io import check_items, read_items
+
+    if path is None:
+        return None
+    items = read_items(path, column)
+    check_items(items, n, what=f"items in {path}", rows=rows)
+    return items
+
+
+def read_points_of(tree: Tree, tree_file: Path, x: Path, column: str | list[str] | None) -> Any:
+    """The vectors that a tree is over."""
+    from cladify.errors import InvalidInput
+    from cladify.io import read_vectors
+
+    vectors = read_vectors(x, column=column)
+    if vectors.shape[0] != tree.n_leaves:
+        raise InvalidInput(
+            f"{x} has {vectors.shape[0]} vectors and {tree_file} has {tree.n_leaves} leaves; "
+            "give the vectors the tree was built from."
+        )
+    return vectors
+
+
+def columns(text: str | None) -> str | list[str] | None:
+    """What ``--column`` means: a name, or several."""
+    return text if text is None or "," not in text else [name.strip() for name in text.split(",")]
+
+
+def parse_params(pairs: Sequence[str] | None) -> dict[str, Any]:
+    """Values of ``--param``: Python numbers, true, false and none; everything else is text.
+
+    >>> parse_params(["epsilon=0.1", "n_rounds=30", "balanced=true", "linkage=ward"])
+    {'epsilon': 0.1, 'n_rounds': 30, 'balanced': True, 'linkage': 'ward'}
+    """
+    import ast
+
+    words = {"true": True, "false": False, "none": None}
+    params: dict[str, Any] = {}
+    for pair in pairs or ():
+        name, equals, text = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise typer.BadParameter(f"--param takes NAME=VALUE, got {pair!r}.")
+        try:
+            params[name] = words[text.lower()] if text.lower() in words else ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            params[name] = text
+    return params
+
+
+def print_json(data: dict[str, Any]) -> None:
+    """One JSON object on stdout."""
+    from cladify.io.archive import plain
+
+    print(printable(json.dumps(plain(data), ensure_ascii=False)))
+
+
+#: Characters that a terminal obeys instead of showing: control characters but for line ends and tabs, and those that
+#: change the direction of writing. JSON and people read the same escapes.
+_CONTROLS = {
+    code: f"\\u{code:04x}"
+    for code in (
+        *range(9),
+        *range(11, 32),
+        *range(127, 160),
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x206A),
+    )
+}
+
+
+def printable(text: str) -> str:
+    r"""The text with escapes in place of characters that a terminal would obey.
+
+    >>> print(printable("red \x1b[31malert"))
+    red \u001b[31malert
+    """
+    return text.translate(_CONTROLS)
+
+
+def show_progress(quiet: bool) -> bool:
+    """Bars are for people: only in a terminal, on stderr."""
+    return not quiet and sys.stderr.isatty()
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number of things, in words that read well.
+
+    >>> count(1, "leaf", "leaves"), count(12345, "leaf", "leaves")
+    ('1 leaf', '12 345 leaves')
+    """
+    return f"{number:,} ".replace(",", " ") + (noun if number == 1 else plural or f"{noun}s")
+
+
+def seconds(duration: float) -> str:
+    """A duration a person can read.
+
+    >>> seconds(0.0123), seconds(4.56), seconds(200)
+    ('12 ms', '4.6 s', '3 min 20 s')
+    """
+    if duration < 1:
+        return f"{1000 * duration:.0f} ms"
+    return f"{duration:.1f} s" if duration < 60 else f"{duration // 60:.0f} min {duration % 60:.0f} s"
+
+
+def peak_memory() -> int:
+    """The most memory this process held so far, in bytes."""
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches: int) -> None:
+    """The top of the tree, or items with their senses, as text; in a terminal, each line fits in its width."""
+    import shutil
+
+    from cladify.dag import ClusterDag
+
+    if branches < 1:
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if isinstance(tree, ClusterDag):
+        text = tree.summary(items, n_items=branches)
+    else:
+        text = tree.summary(items, n_clusters=min(branches, tree.n_leaves))
+    for line in map(printable, text.splitlines()):
+        print(line if width is None or len(line) <= width else line[: width - 1] + "…")

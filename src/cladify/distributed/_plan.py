@@ -1,0 +1,137 @@
+"""The plan of a sharded search: cells from a sample, how many a row probes, and groups of cells that fit a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cladify.distributed.workdir import Receipt, WorkDir
+from cladify.io.arrays import read_npz
+from cladify.io.atomic import atomic_write
+from cladify.neighbors.cells import Cells, cells_of
+from cladify.neighbors.rows import Frame, Rows
+from cladify.neighbors.shards import cell_ranks, probing_plan
+from cladify.progress import Progress
+from cladify.similarity import Similarity
+
+__all__ = ["CELLS", "Plan", "distinct", "load_plan", "make_cells", "make_plan"]
+
+CELLS = "cells.npz"  # a file of the work folder, beside "plan"
+_SHARE = 0.25  # of a task's memory for the rows of a group
+
+
+def make_cells(path: str, sample: np.ndarray, similarity: Similarity, count: int, random: dict[str, Any]) -> Receipt:
+    """Cells of a sample, and where the draws are after it."""
+    assert similarity.order is not None
+    frame = Frame.of(sample, similarity.order, 1)
+    assert frame.centre is not None
+    rng = np.random.default_rng()
+    rng.bit_generator.state = random
+    z = Rows.of(sample, frame, 1).z[: len(sample)]
+    cells = cells_of(z, count, rng, n_jobs=1, report=Progress())
+    with atomic_write(path) as file:
+        np.savez(file, frame=frame.centre, unit=frame.unit, centre=cells.centre)
+    return {"random": rng.bit_generator.state}
+
+
+def make_plan(
+    path: str,
+    work: WorkDir,
+    both: np.ndarray,
+    where: tuple[np.ndarray, np.ndarray],
+    sized: np.ndarray,
+    similarity: Similarity,
+    shape: tuple[int, int, int, float, int],
+    recall: float,
+) -> Receipt:
+    """The probes that find the true neighbours of some rows, and groups that fit a worker."""
+    n, d, k, memory, tasks = shape
+    frame, cells = _load_cells(work, similarity)
+    asked, truth = where
+    rank = cell_ranks(Rows.of(both, frame, 1), cells, asked, truth, n_jobs=1)
+    plan = probing_plan(cells, rank, recall)
+    probed = cells.nearest(Rows.of(sized, frame, 1).z, plan.probes, n_jobs=1)
+    most = max(1.0, _SHARE * memory / _row_bytes(d, k, plan.probes))
+    group = _groups(cells, probed, n / len(sized), most, min(tasks, max(1, n // 10_000)))
+    with atomic_write(path) as file:
+        np.savez(file, group=group, probes=plan.probes)
+    return {**plan.info, "groups": int(group.max()) + 1}
+
+
+def _row_bytes(d: int, k: int, probes: int) -> int:
+    """What a row takes while its group is searched: as read, as ``z``, its candidates and what is written of them."""
+    return 12 * d + 8 * probes + 48 * k + 64
+
+
+def _groups(cells: Cells, probed: np.ndarray, scale: float, most: float, least: int) -> np.ndarray:
+    """The group of each cell: at least ``least`` of them, and so many that no one is sent more than ``most`` rows."""
+    weight = np.bincount(probed[:, 0], minlength=len(cells)) + 1.0
+    count = min(least, len(cells))
+    while True:
+        group = _halved(cells.centre, weight, count)
+        copies = distinct((group[probed] + np.arange(len(probed), dtype=np.int64)[:, None] * count).ravel())
+        if count == len(cells) or np.bincount(copies % count).max() * scale <= most:
+            return group
+        count = min(2 * count, len(cells))
+
+
+def _halved(centre: np.ndarray, weight: np.ndarray, count: int) -> np.ndarray:
+    """Cells in ``count`` groups of about equal weight: cut across the longest direction, again and again."""
+    group = np.zeros(len(centre), dtype=np.int32)
+    waiting = [(np.arange(len(centre)), 0, count)]
+    while waiting:
+        some, first, share = waiting.pop()
+        if share == 1:
+            group[some] = first
+            continue
+        z = centre[some] - centre[some].mean(axis=0)
+        order = some[np.argsort(z @ _long_direction(z), kind="stable")]
+        half = share // 2
+        sums = np.cumsum(weight[order])
+        cut = int(np.searchsorted(sums, sums[-1] * half / share))
+        cut = min(max(cut, half), len(order) - (share - half))  # at least a cell for every group
+        waiting += [(order[:cut], first, half), (order[cut:], first + half, share - half)]
+    return group
+
+
+def _long_direction(z: np.ndarray) -> np.ndarray:
+    """About the direction in which rows around 0 spread most: some steps from the longest row towards it."""
+    direction = z[np.argmax(np.einsum("ij,ij->i", z, z))].astype(np.float64)
+    for _ in range(8):
+        direction = z.T @ (z @ direction)
+        direction /= max(float(np.linalg.norm(direction)), 1e-300)
+    return direction
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan as a worker reads it."""
+
+    frame: Frame
+    cells: Cells
+    group: np.ndarray
+    probes: int
+
+    @property
+    def groups(self) -> int:
+        return int(self.group.max()) + 1
+
+
+def _load_cells(work: WorkDir, similarity: Similarity) -> tuple[Frame, Cells]:
+    assert similarity.order is not None
+    path = work.path(CELLS)
+    frame, unit, centre = (read_npz(path, name, (), ndim) for name, ndim in (("frame", 1), ("unit", 0), ("centre", 2)))
+    return Frame(similarity.order, frame, float(unit)), Cells.of(centre)
+
+
+def load_plan(work: WorkDir, similarity: Similarity) -> Plan:
+    group, probes = (read_npz(work.path("plan"), name, (), ndim) for name, ndim in (("group", 1), ("probes", 0)))
+    return Plan(*_load_cells(work, similarity), group, int(probes))
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The different values, ascending; ``np.unique`` hashes them, which takes longer."""
+    values = np.sort(values)
+    return values[np.concatenate([[True], values[1:] != values[:-1]])] if len(values) else values

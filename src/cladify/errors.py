@@ -1,0 +1,63 @@
+"""Everything cladify raises on purpose.
+
+::
+
+    CladifyError
+     ├── InvalidInput      (ValueError)    data or a parameter that cannot be used as it is
+     │    ├── InvalidTree                  arrays that break a rule of Tree
+     │    ├── InvalidType  (TypeError)     data that are not numbers
+     │    └── FileError                    a file that cannot be read as what it should be
+     ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
+     └── MissingExtra      (ImportError)   an optional part is not installed
+    CladifyWarning          (UserWarning)   the result is not quite what was asked for; says what it is
+
+A message says what was expected, what came, where, and the way out.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CladifyError",
+    "CladifyWarning",
+    "FileError",
+    "InvalidInput",
+    "InvalidTree",
+    "InvalidType",
+    "MissingExtra",
+    "NotEnoughMemory",
+]
+
+
+class CladifyError(Exception):
+    """Root of all errors that cladify raises on purpose."""
+
+
+class InvalidInput(CladifyError, ValueError):
+    """Data or a parameter that cannot be used as it is."""
+
+
+class InvalidTree(InvalidInput):
+    """Arrays that break one of the numbered rules of :class:`cladify.Tree`."""
+
+
+class InvalidType(InvalidInput, TypeError):
+    """Data of a type that cannot be read as numbers."""
+
+
+class FileError(InvalidInput):
+    """A file that cannot be read as what it should be, or cannot be written."""
+
+
+class NotEnoughMemory(CladifyError, MemoryError):
+    """The work needs more memory than there is; raised before the work starts."""
+
+
+class MissingExtra(CladifyError, ImportError):
+    """An optional part is not installed; the message has the install line."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional part. Install it with: pip install 'cladify[{extra}]'")
+
+
+class CladifyWarning(UserWarning):
+    """The result is not quite what was asked for; the message says what it is."""

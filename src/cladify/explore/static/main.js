@@ -1,0 +1,428 @@
+// The page: holds the state, draws, and listens. The state is in the address, so that it can be shared and gone back to.
+import { Card } from "./card.js";
+import { clusterColor, css, mix } from "./colors.js";
+import { ask, byId, debounce, items, make, number, percent } from "./dom.js";
+import { Disk } from "./disk.js";
+import { Icicle } from "./icicle.js";
+import { TreeMap } from "./map.js";
+import { Nodes } from "./nodes.js";
+import { Points } from "./points.js";
+import { FACE } from "./scene.js";
+import { startSearch } from "./search.js";
+import { EmbeddedSource, ServerSource } from "./source.js";
+import { SvgContext } from "./svg.js";
+
+const embedded = byId("cladify-data");
+const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
+const canvas = byId("canvas"), stage = byId("stage"), tip = byId("tip");
+const ctx = canvas.getContext("2d", { alpha: false });
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+let meta, nodes, scenes, scene, card;
+let selected = null, lit = new Set(), cluster = new Map(), cutState = {}, dirty = true;
+const frames = []; // milliseconds that each picture took; the tests read them
+
+// --- colours ----------------------------------------------------------------------------------------------------------
+
+const dark = () => document.documentElement.dataset.theme === "dark";
+
+// The cluster of the cut that a node belongs to: its own, or that of the nearest node above it.
+function clusterOf(node) {
+  for (let v = node; v; v = v.parent) if (cluster.has(v.id)) return cluster.get(v.id);
+  return -1;
+}
+
+function style() {
+  const night = dark(), neutral = night ? [42, 50, 59] : [227, 231, 236], ground = night ? [20, 24, 29] : [255, 255, 255];
+  const color = (node) => {
+    const index = clusterOf(node);
+    return index < 0 ? neutral : mix(clusterColor(index, night), ground, Math.min(0.5, 0.1 * ((node.depth ?? 0) % 3)));
+  };
+  return {
+    color, dark: night, face: FACE, line: night ? "#4b5763" : "#b4bdc8", neutral: css(neutral),
+    fill: (node) => (clusterOf(node) < 0 ? (night ? "#7d8a97" : "#8a95a1") : css(color(node))),
+    edge: css(ground), ink: night ? "#eef1f4" : "#10151a", veil: night ? "rgb(20 24 29 / 78%)" : "rgb(255 255 255 / 82%)",
+    mark: night ? "#ffa36b" : "#b3390a", ground: css(ground), selected, lit,
+  };
+}
+
+// --- drawing ----------------------------------------------------------------------------------------------------------
+
+function draw() { dirty = true; }
+
+function paintOn(context, width, height) {
+  const look = style();
+  context.fillStyle = look.ground;
+  context.fillRect(0, 0, width, height);
+  scene.draw(context, width, height, look);
+}
+
+function frame(now) {
+  const moving = scene.step(now);
+  if (moving || dirty) {
+    const start = performance.now();
+    dirty = false;
+    const ratio = devicePixelRatio || 1, width = stage.clientWidth, height = stage.clientHeight;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+    }
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    paintOn(ctx, width, height);
+    if (frames.length < 4000) frames.push(performance.now() - start);
+  }
+  requestAnimationFrame(frame);
+}
+
+// --- state and address ------------------------------------------------------------------------------------------------
+
+function address(push) {
+  const parts = new URLSearchParams();
+  if (scene !== scenes.icicle) parts.set("view", nameOf(scene));
+  if (scenes.icicle.byHeight) parts.set("rows", "height");
+  if (selected && selected !== nodes.root) parts.set("node", selected.id);
+  for (const key of ["level", "n", "height"]) if (cutState[key] !== undefined) parts.set(key, cutState[key]);
+  const hash = "#" + parts;
+  if (hash === location.hash || (hash === "#" && !location.hash)) return;
+  history[push ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash);
+}
+
+function nameOf(wanted) {
+  return Object.keys(scenes).find((key) => scenes[key] === wanted);
+}
+
+async function restore() {
+  const parts = new URLSearchParams(location.hash.slice(1));
+  setRows(parts.get("rows") === "height");
+  setView(parts.get("view") ?? "icicle", false);
+  const cut = {};
+  for (const key of ["level", "n", "height"]) if (parts.has(key)) cut[key] = Number(parts.get(key));
+  await setCut(Object.keys(cut).length ? cut : meta.levels.length ? { level: 0 } : { n: Math.min(12, meta.n) }, false);
+  const node = parts.has("node") ? await nodes.reach(Number(parts.get("node"))) : nodes.root;
+  select(node ?? nodes.root, { push: false, zoom: true, animate: false });
+}
+
+function select(node, { push = true, zoom = false, animate = true } = {}) {
+  selected = node;
+  if (zoom) scene.zoomTo(node.kids || !node.parent ? node : node.parent, animate && !still.matches);
+  showPath(node);
+  card.show(node).catch(complain);
+  byId("live").textContent = `${node.name}, ${items(node.size)}`;
+  address(push);
+  draw();
+}
+
+async function go(id, row) {
+  const node = await nodes.reach(id);
+  if (!node) return complain(new Error("That cluster is hidden by an edit."));
+  lit = row === undefined ? new Set() : new Set(nodes.pathOf(node).map((v) => v.id));
+  select(node, { zoom: true });
+}
+
+function showPath(node) {
+  const parts = meta.is_below ? [make("button", { type: "button", onclick: () => { location.href = "../../"; } }, "The whole tree")] : [];
+  for (const v of nodes.pathOf(node)) {
+    if (parts.length) parts.push(make("span", { class: "sep", "aria-hidden": "true" }, " › "));
+    parts.push(make("button", { type: "button", "aria-current": v === node ? "true" : undefined, onclick: () => select(v, { zoom: true }) }, v.parent ? v.name : meta.title));
+  }
+  byId("path").replaceChildren(...parts);
+}
+
+function complain(error) {
+  byId("live").textContent = error.message;
+  tip.replaceChildren(make("span", { class: "warn" }, error.message));
+  tip.hidden = false;
+  tip.style.left = "12px";
+  tip.style.top = "12px";
+}
+
+// --- views, levels and cut --------------------------------------------------------------------------------------------
+
+function setView(name, push = true) {
+  scene = scenes[name] ?? scenes.icicle;
+  for (const button of byId("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === nameOf(scene)));
+  byId("rows").hidden = scene !== scenes.icicle;
+  if (selected) scene.zoomTo(selected.kids || !selected.parent ? selected : selected.parent, false);
+  address(push);
+  draw();
+}
+
+function setRows(byHeight) {
+  scenes.icicle.byHeight = byHeight;
+  byId("rows").setAttribute("aria-pressed", String(byHeight));
+}
+
+let cutTurn = 0;
+async function setCut(by, push = true) {
+  const mine = ++cutTurn;
+  const answer = await source.cut(by);
+  if (mine !== cutTurn) return;
+  cutState = by;
+  cluster = new Map(answer.nodes.map((id, index) => [id, index]));
+  byId("count").value = answer.n;
+  if (by.height === undefined) byId("slider").value = by.level !== undefined || cutBy() === "count" ? slideOf(answer.n) : byId("slider").value;
+  byId("sizes").textContent = `${number(answer.n)} cluster${answer.n === 1 ? "" : "s"}: smallest ${number(answer.smallest)}, median ${number(answer.median)}, largest ${number(answer.largest)}`;
+  for (const button of byId("levels").children) button.setAttribute("aria-pressed", String(by.level !== undefined && Number(button.dataset.level) === by.level));
+  scenes.points?.colour(answer);
+  address(push);
+  draw();
+}
+
+// The slider counts in steps of equal ratio: 2 to 20 clusters take as much room as 2 000 to 20 000.
+const most = () => Math.max(2, Math.min(meta.n, meta.most_clusters ?? meta.n));
+const slideOf = (n) => Math.round((1000 * Math.log(Math.max(1, n))) / Math.log(most()));
+const countOf = (slide) => Math.max(1, Math.round(most() ** (slide / 1000)));
+let byHeight = false;
+const cutBy = () => (byHeight ? "height" : "count");
+
+function startCut() {
+  byId("levels").replaceChildren(...meta.levels.map((level, i) => make("button", { type: "button", "aria-pressed": "false", "data-level": i,
+    title: level.stability === undefined || level.stability === null ? undefined : `stability ${percent(level.stability)}`, onclick: () => setCut({ level: i }) }, number(level.n_clusters))));
+  const slide = debounce(25, () => {
+    const value = Number(byId("slider").value);
+    setCut(byHeight ? { height: meta.height * (1 - value / 1000) } : { n: countOf(value) }).catch(complain);
+  });
+  byId("slider").addEventListener("input", slide);
+  byId("count").addEventListener("change", () => setCut({ n: Math.max(1, Math.min(meta.n, Number(byId("count").value) || 1)) }).catch(complain));
+  if (embedded) return;
+  const kinds = [["count", false], ["height", true]].map(([text, value]) => make("button", { type: "button", "aria-pressed": String(value === byHeight), onclick: (event) => {
+    byHeight = value;
+    for (const button of byId("cutby").children) button.setAttribute("aria-pressed", String(button === event.currentTarget));
+  } }, `by ${text}`));
+  byId("cutby").replaceChildren(...kinds);
+}
+
+// --- pointer and keys -------------------------------------------------------------------------------------------------
+
+function startPointer() {
+  const pointers = new Map();
+  let moved = 0, spread = 0;
+  const at = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const [x, y] = at(event);
+    scene.wheel(x, y, Math.exp(Math.max(-1, Math.min(1, event.deltaY / 400))), stage.clientWidth, stage.clientHeight);
+    showPath(scene.focus());
+    draw();
+  }, { passive: false });
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    pointers.set(event.pointerId, at(event));
+    moved = 0;
+    spread = 0;
+    tip.hidden = true;
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const [x, y] = at(event), old = pointers.get(event.pointerId);
+    if (!old) return hover(x, y);
+    moved += Math.abs(x - old[0]) + Math.abs(y - old[1]);
+    pointers.set(event.pointerId, [x, y]);
+    if (pointers.size === 1 && moved > 4) scene.pan(x - old[0], y - old[1], stage.clientWidth, stage.clientHeight);
+    if (pointers.size === 2) {
+      const [a, b] = [...pointers.values()], apart = Math.hypot(a[0] - b[0], a[1] - b[1]);
+      if (spread) scene.wheel((a[0] + b[0]) / 2, (a[1] + b[1]) / 2, spread / apart, stage.clientWidth, stage.clientHeight);
+      spread = apart;
+    }
+    draw();
+  });
+  const up = (event) => {
+    if (!pointers.delete(event.pointerId)) return;
+    if (event.type === "pointerup" && moved <= 4) {
+      const node = scene.hit(...at(event));
+      if (node && !node.more) {
+        lit = new Set();
+        select(node, { zoom: node.kids > 0 });
+      }
+    }
+  };
+  canvas.addEventListener("pointerup", up);
+  canvas.addEventListener("pointercancel", up);
+  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+}
+
+function hover(x, y) {
+  const node = scene.hit(x, y);
+  tip.hidden = !node;
+  if (!node) return;
+  tip.replaceChildren(node.name, make("small", {}, node.more ? "not shown one by one" : items(node.size)));
+  tip.style.left = `${Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 6)}px`;
+  tip.style.top = `${Math.min(y + 14, stage.clientHeight - tip.offsetHeight - 6)}px`;
+}
+
+function startKeys() {
+  canvas.addEventListener("keydown", (event) => {
+    const node = selected ?? nodes.root, row = node.parent?.children ?? [node], i = row.indexOf(node);
+    const step = {
+      ArrowUp: () => node.parent && select(node.parent),
+      ArrowDown: async () => {
+        const inside = await nodes.reach((await source.children([node.id])).children[node.id]?.[0]?.id ?? -1).catch(() => null);
+        if (inside) select(inside);
+      },
+      ArrowLeft: () => i > 0 && select(row[i - 1]),
+      ArrowRight: () => i < row.length - 1 && !row[i + 1].more && select(row[i + 1]),
+      Enter: () => select(node, { zoom: true }),
+      Escape: () => select(node.parent ?? nodes.root, { zoom: true }),
+      Home: () => select(nodes.root, { zoom: true }),
+      "+": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 0.8, stage.clientWidth, stage.clientHeight); draw(); },
+      "-": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 1.25, stage.clientWidth, stage.clientHeight); draw(); },
+    }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    Promise.resolve(step()).catch(complain);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) {
+      event.preventDefault();
+      byId("query").focus();
+    }
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) {
+      event.preventDefault();
+      edit({ op: event.shiftKey ? "redo" : "undo" });
+    }
+  });
+}
+
+// --- edits, export, compare -------------------------------------------------------------------------------------------
+
+async function edit(action) {
+  try {
+    const { node: made } = await source.edit(action);
+    const keep = made ?? selected?.id;
+    await load();
+    await setCut(cutState, false);
+    const node = keep === undefined ? null : await nodes.reach(keep).catch(() => null);
+    select(node ?? nodes.root, { push: false, zoom: true, animate: false });
+  } catch (error) {
+    complain(error);
+  }
+}
+
+function showEdits() {
+  for (const [id, count] of [["undo", meta.edits?.done], ["redo", meta.edits?.undone]]) {
+    byId(id).hidden = !source.canWrite || !(meta.edits?.done || meta.edits?.undone);
+    byId(id).disabled = !count;
+  }
+  byId("unhide").hidden = !source.canWrite || !meta.hidden?.length;
+  byId("unhide").textContent = `Hidden (${number(meta.hidden?.length ?? 0)})`;
+}
+
+function hiddenDialog() {
+  ask("Show again which cluster?", (close) => [make("ul", { class: "rows" }, ...meta.hidden.map((node) => make("li", {},
+    make("button", { type: "button", onclick: () => { close(); edit({ op: "hide", node: node.id }); } }, node.name, " ", make("small", {}, items(node.size))))))]);
+}
+
+function exportDialog() {
+  const cut = Object.fromEntries(Object.entries(cutState));
+  const link = (text, what) => make("li", {}, make("a", { href: source.exportUrl(what), download: "" }, text));
+  ask("Export", () => [make("ul", { class: "rows" },
+    ...(embedded ? [] : [
+      link("Labels of this cut, CSV", { what: "labels", format: "csv", ...cut }),
+      link("Labels of this cut, Parquet", { what: "labels", format: "parquet", ...cut }),
+      link("Table of all levels, CSV", { what: "table", format: "csv" }),
+      link("Table of all levels, Parquet", { what: "table", format: "parquet" }),
+      link("Whole tree, Newick", { what: "newick" }),
+      link("Whole tree, nested JSON", { what: "json" }),
+      ...(selected?.parent && selected.kids ? [
+        link(`“${clip(selected.name)}” and below, Newick`, { what: "newick", node: selected.id }),
+        link(`“${clip(selected.name)}” and below, nested JSON`, { what: "json", node: selected.id }),
+      ] : []),
+    ]),
+    make("li", {}, make("button", { type: "button", onclick: () => canvas.toBlob((blob) => keep(blob, "png")) }, "This picture, PNG")),
+    make("li", {}, make("button", { type: "button", onclick: () => keep(svgPicture(), "svg") }, "This picture, SVG")))]);
+}
+
+const clip = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
+
+function svgPicture() {
+  const sheet = new SvgContext(stage.clientWidth, stage.clientHeight, document.createElement("canvas").getContext("2d"));
+  paintOn(sheet, sheet.width, sheet.height);
+  return new Blob([sheet.toString()], { type: "image/svg+xml" });
+}
+
+function keep(blob, ending) {
+  const url = URL.createObjectURL(blob), name = meta.title.replace(/[^\w-]+/g, "-").slice(0, 60) || "cladify";
+  make("a", { href: url, download: `${name}-${nameOf(scene)}.${ending}` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+async function compareDialog(node) {
+  const data = await source.compare((node ?? selected ?? nodes.root).id);
+  ask(`Compared with ${data.other}`, () => [
+    make("p", {}, `Agreement of the two trees: ${data.agreement.map(({ name, value }) => `${name} ${value.toFixed(3)}`).join(", ")}.`),
+    make("p", { class: "note" }, data.size === 1 ? `Where “${data.name}” is in the other tree:` : `Where the ${items(data.size)} of “${data.name}” are in the other tree:`),
+    make("table", {}, make("thead", {}, make("tr", {}, ...["Its cluster there, by some of the items", "Shared, of its size", "Share"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...data.rows.map((row) => make("tr", {}, make("td", {}, row.name), make("td", { class: "n" }, `${number(row.shared)} of ${number(row.size)}`),
+      make("td", { class: "n" }, percent(row.share)))))),
+  ]);
+}
+
+function helpDialog() {
+  const keys = [["Click", "select a cluster and zoom in"], ["Wheel, pinch, + −", "zoom"], ["Drag", "move"], ["Arrow keys", "parent, first part, siblings"],
+    ["Enter / Escape", "zoom in / out"], ["Home", "the whole tree"], ["/", "search"], ["Ctrl Z", "undo an edit"]];
+  ask("Keys and gestures", () => [make("dl", {}, ...keys.flatMap(([key, what]) => [make("dt", {}, key), make("dd", {}, what)]))]);
+}
+
+// --- start ------------------------------------------------------------------------------------------------------------
+
+function setTheme(name) {
+  document.documentElement.dataset.theme = name;
+  byId("theme").textContent = name === "dark" ? "Light" : "Dark";
+  try {
+    localStorage.setItem("cladify-theme", name);
+  } catch { /* a page opened from a file may have no storage */ }
+  draw();
+}
+
+async function load() {
+  meta = await source.meta();
+  nodes.start(meta.root);
+  for (const each of Object.values(scenes ?? {})) each.reset?.();
+  if (card) card.meta = meta;
+  showEdits();
+}
+
+async function start() {
+  let theme = null;
+  try {
+    theme = localStorage.getItem("cladify-theme");
+  } catch { /* as above */ }
+  nodes = new Nodes(source, draw);
+  await load();
+  document.title = `${meta.title} — cladify`;
+  byId("title").textContent = meta.title;
+  scenes = { icicle: new Icicle(nodes), map: new TreeMap(nodes), disk: new Disk(nodes) };
+  if (meta.points) {
+    scenes.points = new Points(nodes, source, draw);
+    scenes.points.load().catch(complain);
+  }
+  scene = scenes.icicle;
+  setTheme(theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+  byId("views").replaceChildren(...Object.keys(scenes).map((name) => make("button", { type: "button", "data-view": name, "aria-pressed": "false", onclick: () => setView(name) }, name[0].toUpperCase() + name.slice(1))));
+  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(node).catch(complain) });
+  source.onState = (up) => { byId("offline").hidden = up; if (up) draw(); };
+  byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
+  byId("undo").addEventListener("click", () => edit({ op: "undo" }));
+  byId("redo").addEventListener("click", () => edit({ op: "redo" }));
+  byId("unhide").addEventListener("click", hiddenDialog);
+  byId("export").addEventListener("click", exportDialog);
+  byId("help").addEventListener("click", helpDialog);
+  byId("rows").addEventListener("click", () => { setRows(!scenes.icicle.byHeight); address(true); draw(); });
+  byId("compare").hidden = !meta.compare;
+  byId("compare").addEventListener("click", () => compareDialog().catch(complain));
+  startCut();
+  startSearch(source, go);
+  startPointer();
+  startKeys();
+  addEventListener("popstate", () => restore().catch(complain));
+  new ResizeObserver(draw).observe(stage);
+  await restore();
+  requestAnimationFrame(frame);
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length };
+}
+
+start().catch((error) => {
+  byId("offline").hidden = false;
+  byId("offline").textContent = error.message;
+});

@@ -1,0 +1,27 @@
+"""Neighbour graphs: ``cladify.neighbors(X, k)`` builds one, :class:`NeighborGraph` is one.
+
+``cladify.neighbors`` is both this module and the function that users call most of it, so the module object is made
+callable: ``cladify.neighbors(X, k=25)`` and ``from cladify.neighbors import NeighborGraph`` work, in any order of
+imports. Inside the package the function is ``cladify.neighbors.build.neighbors``.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from cladify.neighbors.ann import AnnIndex
+from cladify.neighbors.build import neighbors, query
+from cladify.neighbors.exact import Neighborhoods
+from cladify.neighbors.graph import NeighborGraph
+
+__all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "neighbors", "query"]
+
+
+class _CallableModule(ModuleType):
+    __wrapped__ = staticmethod(neighbors)  # what inspect.signature and help show
+
+    def __call__(self, *args: Any, **kwargs: Any) -> NeighborGraph:
+        return neighbors(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,0 +1,236 @@
+"""`LiveTree`: Dasgupta's cost on a graph of neighbours that grows and shrinks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from cladify import _core
+from cladify.graph.top import LEAST_SCALE, SCALE_AT, regrow
+from cladify.neighbors.graph import NeighborGraph
+from cladify.online._neighbors import NeighborTree, typical
+from cladify.online._state import State
+from cladify.validate import Check, check_float, integer
+
+__all__ = ["LiveTree"]
+
+_TRIES = 8  # subtrees that are offered another place after each arrival
+_BATCH = 2048  # points that look for neighbours at once
+_LARGEST = 64  # leaves of the largest of them
+_CHANGED = 0.1  # share of the items that come or go before the upper scales are searched anew
+_FIRST = 32  # rows from which on an empty tree is built by the batch method
+
+
+class LiveTree(NeighborTree):
+    r"""The tree of :class:`~cladify.GraphTree`, kept up to date while points arrive and leave.
+
+    The first batch is built as a whole. After that, a point that arrives finds its nearest neighbours, takes the place
+    of a farther one in the lists of all who have it among theirs, and goes beside the node u where it adds least to
+    Dasgupta's cost,
+
+    .. math::
+
+        (|u| + 1)\,W(x, u) + \sum_{a \text{ above } u} \bigl(W_a + (|a| + 1)\,W(x, \text{the child of } a
+        \text{ without } u)\bigr),
+
+    W being the weight of the edges between two sets and :math:`W_a` the weight that meets in a. This is exact: no other
+    place is better. Then small subtrees around it are offered better places, too. A point that leaves is taken out, and
+    points that have lost a third of their neighbours get new ones from among their neighbours' neighbours.
+
+    Parameters
+    ----------
+    metric : {"cosine", "dot", "sqeuclidean"}
+    n_neighbors : int
+    search : {"auto", "exact", "cells"}
+        How neighbours of arriving points are found; see :class:`Greedy`.
+    n_clusters : int, optional
+        The cut that ``labels_`` shows.
+    random_state : int
+    n_jobs : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cladify.online import LiveTree
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 0.1, (50, 2)) for c in ([0, 1], [1, 0], [1, 1])])
+    >>> X = X[rng.permutation(150)]
+    >>> live = LiveTree(n_neighbors=5, n_clusters=3).partial_fit(X[:100])
+    >>> sorted(np.bincount(live.partial_fit(X[100:]).labels_).tolist())
+    [50, 50, 50]
+    >>> live.remove(range(10)).refresh(budget_seconds=1).tree_.n_leaves
+    140
+    """
+
+    _method = "live"
+    _checks: ClassVar[dict[str, Check]] = {**NeighborTree._checks, "n_neighbors": integer(low=1)}
+    distance_threshold = None
+
+    def __init__(
+        self,
+        metric: Any = "cosine",
+        *,
+        n_neighbors: int = 25,
+        search: str = "auto",
+        n_clusters: int | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.search = search
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def refresh(self, budget_seconds: float = 1.0) -> Self:
+        """Make the tree better, in idle moments; it ends after about ``budget_seconds``, or when nothing is left to do.
+
+        Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
+        offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
+        and then the upper scales are searched anew, as by the batch method, over the small clusters as they are by now,
+        which makes new nodes above these.
+        """
+        seconds = check_float("budget_seconds", budget_seconds, low=0.0)
+        state = self._begin()
+        if len(state.items) < 3:
+            return self
+        end = time.monotonic() + seconds
+        self._mend_all(state, end)
+        state.graph.rescale(self._least_scale(state))
+        much = state.changed > _CHANGED * len(state.items)
+        if much:
+            state.graph.wake_all(_LARGEST)
+        state.graph.settle(max(0.0, end - time.monotonic()))
+        state.frozen = None
+        if much and time.monotonic() < end:
+            self._regrow(state, end)
+            state.frozen = None
+        return self
+
+    @property
+    def cost_(self) -> float:
+        """Dasgupta's cost of the tree on the graph of neighbours as they are now."""
+        state = self._begin()
+        return 0.0 if state.graph is None else float(state.graph.cost())
+
+    def _mend_all(self, state: State, end: float) -> None:
+        leaves = state.items.leaves
+        short = leaves[state.graph.has_lost(leaves) != 0]
+        for start in range(0, len(short), _BATCH):
+            if time.monotonic() >= end:
+                return
+            self._search_anew(state, short[start : start + _BATCH])
+
+    def _regrow(self, state: State, end: float) -> None:
+        """The upper scales anew. They have the last word: what is best on the graph of points alone, in which these see
+        next to nothing of the larger scales, is not moved above them."""
+        tree, nodes = self._frozen()
+        leaves, slots = state.items.leaves, state.items.slots
+        cost = state.graph.cost()
+        bottom, top = regrow(
+            tree,
+            self._graph(state, leaves),
+            np.array([state.tree.size(leaf) for leaf in leaves.tolist()]),
+            state.search.z(slots),
+            state.rows.similarity,
+            n_neighbors=self.n_neighbors,
+            budget_seconds=end - time.monotonic(),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
+        )
+        least = self._least_scale(state)
+        _core.online_replace_top(state.tree, np.ascontiguousarray(nodes[bottom]), top.parent)
+        state.graph.refresh(least)
+        if time.monotonic() >= end and state.graph.cost() > cost:  # stopped too early to be better
+            _core.online_replace_top(state.tree, leaves, tree.parent)
+            state.graph.refresh(least)
+            return
+        state.changed = 0
+
+    def _graph(self, state: State, leaves: np.ndarray) -> NeighborGraph:
+        """The neighbours as the batch method has them."""
+        place = np.empty(state.tree.capacity, dtype=np.int32)
+        place[leaves] = np.arange(len(leaves))
+        a, b, weight = state.graph.neighbors(leaves)
+        start = np.concatenate([[0], np.cumsum(np.bincount(place[a], minlength=len(leaves)))])
+        order = np.lexsort((place[b], place[a]))
+        name, scale = state.rows.similarity.name, state.scale or 1.0
+        if name == "sqeuclidean":
+            weight = scale / (scale - weight)
+        elif name == "cosine":
+            weight = 1.0 + 0.5 * weight
+        return NeighborGraph(
+            start.astype(np.int64),
+            place[b][order],
+            weight[order].astype(np.float32),
+            metric=name,
+            scale=scale if name == "sqeuclidean" else None,
+        )
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _make_graph(self, state: State) -> Any:
+        rank = 0 if state.rows.similarity.name == "dot" else SCALE_AT + 1
+        return _core.OnlineGraph(state.tree, self.n_neighbors, rank, _TRIES, _LARGEST)
+
+    def _weigh(self, state: State, value: np.ndarray, there: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        if name == "dot":
+            return np.maximum(value, 0.0)
+        distance = np.maximum(1.0 - value if name == "cosine" else value, 0.0)
+        if state.scale is None and there.any():
+            state.scale = typical(distance, there) or 1.0
+            state.graph.refresh(LEAST_SCALE * state.scale)
+        return -distance
+
+    def _unweigh(self, state: State, weight: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        return weight if name == "dot" else 1.0 + weight if name == "cosine" else -weight
+
+    def _least_scale(self, state: State) -> float:
+        """The least scale of a leaf, from the neighbours as they are by now."""
+        if state.rows.similarity.name != "dot":
+            distance = state.graph.ranked_distances(state.items.leaves)
+            state.scale = typical(distance, np.ones(len(distance), dtype=bool)) or 1.0
+        return LEAST_SCALE * (state.scale or 0.0)
+
+    def _take_first(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> int:
+        if len(X) < _FIRST or state.tree.capacity:
+            return 0
+        from cladify.graph import GraphTree
+
+        model = GraphTree(
+            metric=self.metric, n_neighbors=self.n_neighbors, random_state=self.random_state, n_jobs=self.n_jobs
+        ).fit(X, sample_weight=weight)
+        graph = model.graph_
+        _core.online_build(state.tree, model.tree_.parent, weight)
+        z, squared = state.rows.searched(state.rows.features(X))
+        slots = state.search.put(z, squared)
+        leaves = np.arange(len(X), dtype=np.int32)
+        state.items.add(ids, slots, leaves)
+        near = np.full((len(X), self.n_neighbors), -1, dtype=np.int32)
+        value = np.zeros(near.shape, dtype=np.float32)
+        row = np.repeat(leaves, np.diff(graph.indptr))
+        place = np.arange(len(row)) - np.repeat(graph.indptr[:-1], np.diff(graph.indptr))
+        near[row, place] = graph.indices
+        is_dot = state.rows.similarity.name == "dot"
+        value[row, place] = np.maximum(graph.weight, 0.0) if is_dot else -np.maximum(graph.distances(), 0.0)
+        state.graph.load(leaves, near, value)
+        self._note_reach(state, slots)
+        state.graph.refresh(self._least_scale(state))
+        return len(X)
+
+    def _loaded(self) -> None:
+        state = self._begin()
+        kept = state.edges or {}
+        super()._loaded()
+        if "scale" in kept:
+            least = LEAST_SCALE * (state.scale or 0.0)
+            state.graph.restore(least, kept["scale"], kept["tried"], kept["awake"])
+
+    def _heights(self, state: State, parent: np.ndarray, node: np.ndarray, n: int) -> np.ndarray:
+        return np.asarray(_core.tree_sizes(parent, n), dtype=np.float64) - 1.0

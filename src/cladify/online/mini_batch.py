@@ -1,0 +1,156 @@
+"""`MiniBatchSCC`: a tree of levels, each kept up to date where a batch of points has changed the one below."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cladify import _core
+from cladify.online._neighbors import NeighborTree, typical
+from cladify.online._state import State
+from cladify.progress import Progress
+from cladify.validate import Check, integer
+
+__all__ = ["MiniBatchSCC"]
+
+
+class MiniBatchSCC(NeighborTree):
+    r"""The sub-cluster component algorithm for points that arrive in batches (algorithm 10 of [1]_).
+
+    As in :class:`~cladify.SCC`, every level links each cluster of the one below to its most similar one, where that
+    similarity reaches the level's threshold :math:`\tau_i`, and merges the components of these links. When a batch
+    arrives, its points and those that have it among their neighbours decide anew, with all others left as they are; on
+    the next level those that were changed by it, their siblings, and the best neighbours of what they were part of
+    before; and so on, until a level is left as it was. An old point that changes its mind takes the rest of its cluster
+    along no farther than that cluster wants, which is how earlier mistakes are mended. Points that leave take nothing
+    along: the others stay where they are, and decide anew when points arrive near them.
+
+    The similarity of two clusters is the mean over their pairs, 0 where two points are not neighbours; that of two
+    points is (1 + cos)/2 for cosine, :math:`s/(s + d^2)` for squared distances (s being the median one between
+    neighbours in the first batch), and products over the largest one of the first batch.
+
+    Parameters
+    ----------
+    metric : {"cosine", "dot", "sqeuclidean"}
+    n_neighbors : int
+    n_rounds : int
+        Levels: thresholds in equal steps from 1 down.
+    search : {"auto", "exact", "cells"}
+        How neighbours of arriving points are found; see :class:`Greedy`.
+    n_clusters, distance_threshold : optional
+        The cut that ``labels_`` shows.
+    random_state : int
+        For the cells.
+    n_jobs : int
+        Threads of the search; the tree does not depend on it.
+
+    Attributes
+    ----------
+    tree_ : Tree
+        Not binary; the height of a node is the distance (1 − cos, squared, or −product) at its level's threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cladify.online import MiniBatchSCC
+    >>> online = MiniBatchSCC(metric="sqeuclidean", n_neighbors=2, n_clusters=2)
+    >>> _ = online.partial_fit(np.array([[0.0], [1.0], [9.0]])).partial_fit(np.array([[10.0], [2.0]]))
+    >>> online.labels_.tolist()
+    [0, 0, 1, 1, 0]
+
+    References
+    ----------
+    .. [1] Monath. Incremental non-greedy clustering at scale. 2022, section 4.2.
+    """
+
+    _method = "mini-batch-scc"
+    _checks: ClassVar[dict[str, Check]] = {
+        **NeighborTree._checks,
+        "n_neighbors": integer(low=1),
+        "n_rounds": integer(low=1),
+    }
+
+    def __init__(
+        self,
+        metric: Any = "cosine",
+        *,
+        n_neighbors: int = 25,
+        n_rounds: int = 400,
+        search: str = "auto",
+        n_clusters: int | None = None,
+        distance_threshold: float | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.n_rounds = n_rounds
+        self.search = search
+        self.n_clusters = n_clusters
+        self.distance_threshold = distance_threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    @property
+    def _thresholds(self) -> np.ndarray:
+        return np.linspace(1.0, 1.0 / self.n_rounds, self.n_rounds)
+
+    def _make_graph(self, state: State) -> Any:
+        return _core.OnlineLevels(state.tree, self.n_neighbors, self._thresholds)
+
+    def _weigh(self, state: State, value: np.ndarray, there: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        if name == "cosine":
+            return np.clip(0.5 + 0.5 * value, 0.0, 1.0)
+        if state.scale is None:
+            state.scale = typical(np.maximum(value, 0.0), there) if name == "sqeuclidean" else _largest(value, there)
+        scale = state.scale or 1.0
+        return scale / (scale + value) if name == "sqeuclidean" else np.maximum(value / scale, 0.0)
+
+    def _unweigh(self, state: State, weight: np.ndarray) -> np.ndarray:
+        name = state.rows.similarity.name
+        if name == "cosine":
+            return 2.0 * weight - 1.0
+        scale = state.scale or 1.0
+        if name == "dot":
+            return scale * weight
+        with np.errstate(divide="ignore"):
+            return np.where(weight > 0.0, scale / weight - scale, np.inf)
+
+    def _add(self, state: State, named: list[Hashable], X: np.ndarray, weight: np.ndarray, report: Progress) -> None:
+        super()._add(state, named, X, weight, report)
+        state.graph.update()
+
+    def _update(self, state: State, known: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
+        super()._update(state, known, X, weight)
+        state.graph.update()
+
+    def _loaded(self) -> None:
+        state = self._begin()
+        kept = state.edges or {}
+        super()._loaded()
+        if "of" in kept:
+            state.graph.restore(kept["of"], kept["best"])
+
+    def _heights(self, state: State, parent: np.ndarray, node: np.ndarray, n: int) -> np.ndarray:
+        below = np.append(self._thresholds, 0.0)
+        similarity = below[np.maximum(state.graph.levels()[node] - 1, 0)]
+        name = state.rows.similarity.name
+        scale = state.scale or 1.0
+        if name == "cosine":
+            height = 2.0 * (1.0 - similarity)
+        elif name == "sqeuclidean":
+            height = scale / np.maximum(similarity, 0.5 / self.n_rounds) - scale
+        else:
+            height = scale * (1.0 - similarity)
+        height[:n] = 0.0
+        return height
+
+
+def _largest(value: np.ndarray, there: np.ndarray) -> float | None:
+    most = float(value[there].max(initial=0.0))
+    return most if most > 0 else None

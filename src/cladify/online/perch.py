@@ -1,0 +1,106 @@
+"""`Perch`: nearest neighbours, and rotations against masking and for balance."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cladify import _core
+from cladify.online._base import OnlineTree
+from cladify.online._state import State
+from cladify.validate import Check, integer, optional
+
+__all__ = ["Perch"]
+
+
+class Perch(OnlineTree):
+    r"""Purity-enhancing rotations ([1]_): a point goes beside its nearest neighbour, and all above it is set right.
+
+    A node v is masked where points of its aunt are closer to it than those of its sibling. Going up from the new point,
+    a node that surely is masked,
+
+    .. math:: \max_{x \in v,\, y \in \mathrm{aunt}(v)} d(x, y) < \min_{x \in v,\, y \in \mathrm{sib}(v)} d(x, y),
+
+    gets its aunt for its sibling. Then, again from the new point upwards, nodes do the same where that makes the tree
+    more balanced and masks nobody. Of each node up to 16 points are looked at. Where every cluster's points are closer
+    to each other than to all others, the clusters are nodes of the tree, in whatever order the points arrive.
+
+    With ``max_leaves`` the tree stops growing (the collapsed mode of [1]_): when it has that many leaves, with every
+    further point the two sibling leaves that are nearest to each other become one, which holds the items of both. In
+    :attr:`tree_` such a leaf is a node with all of its items as children. They stay together when others leave.
+
+    Parameters
+    ----------
+    metric : {"cosine", "dot", "sqeuclidean"}
+    balance : bool
+        Whether there are rotations for balance.
+    max_leaves : int, optional
+        Leaves that are kept apart.
+    search : {"auto", "exact", "cells"}
+        How neighbours are found; see :class:`Greedy`.
+    n_clusters, distance_threshold : optional
+        The cut that ``labels_`` shows.
+    random_state : int
+        For the cells.
+    n_jobs : int
+        Threads of the search; the tree does not depend on it.
+
+    Attributes
+    ----------
+    n_maskings_, n_balancings_, n_collapses_ : int
+        How often the tree was rotated so far, and why, and how often two leaves became one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cladify.online import Perch
+    >>> online = Perch(metric="sqeuclidean").fit(np.array([[0.0], [9.0], [1.0], [10.0]]))
+    >>> online.tree_.cut(n_clusters=2).tolist()
+    [0, 1, 0, 1]
+
+    References
+    ----------
+    .. [1] Kobren, Monath, Krishnamurthy, McCallum. A hierarchical algorithm for extreme clustering. KDD 2017.
+    """
+
+    _method = "perch"
+    _checks: ClassVar[dict[str, Check]] = {**OnlineTree._checks, "max_leaves": optional(integer(low=2))}
+
+    def __init__(
+        self,
+        metric: Any = "cosine",
+        *,
+        balance: bool = True,
+        max_leaves: int | None = None,
+        search: str = "auto",
+        n_clusters: int | None = None,
+        distance_threshold: float | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.metric = metric
+        self.balance = balance
+        self.max_leaves = max_leaves
+        self.search = search
+        self.n_clusters = n_clusters
+        self.distance_threshold = distance_threshold
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    _n_near = 8  # float32 proposes, float64 decides
+    _counts: tuple[int, int, int] = (0, 0, 0)
+
+    def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
+        if state.buffer is None:
+            most = np.iinfo(np.int64).max if self.max_leaves is None else self.max_leaves
+            state.buffer = _core.OnlinePerch(state.tree, state.rows.scale, bool(self.balance), most)
+        counts = np.add(state.buffer.insert(leaves, near), self._counts)
+        self.n_maskings_, self.n_balancings_, self.n_collapses_ = self._counts = tuple(counts.tolist())
+
+    def _remove(self, state: State, slots: np.ndarray) -> None:
+        super()._remove(state, slots)
+        state.buffer = None  # which leaves are nearest to their siblings is found anew
+
+    def _distances(self, state: State, nodes: np.ndarray) -> np.ndarray:
+        return state.rows.heights(_core.online_heights_average(state.tree, state.rows.scale, nodes))

@@ -1,0 +1,67 @@
+"""The scikit-learn calling convention around a function from data to a `ClusterDag`."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from cladify.base import tell
+from cladify.dag import ClusterDag
+from cladify.errors import InvalidInput
+from cladify.points import Points, as_points
+from cladify.progress import Progress, ProgressLike, reporting
+from cladify.validate import Check, column_names
+
+__all__ = ["DagEstimator"]
+
+
+class DagEstimator(BaseEstimator):
+    """Base of the estimators of overlapping clusters: ``fit`` checks the parameters, calls ``_fit``, keeps ``dag_``."""
+
+    _checks: ClassVar[dict[str, Check]] = {}
+
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, progress: ProgressLike | Progress = None
+    ) -> Self:
+        """Build the graph of clusters of the rows of ``X``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), or NeighborGraph
+            One row a leaf, or a graph over the leaves.
+        y : ignored
+            For scikit-learn's conventions.
+        sample_weight : None
+            Not supported: every row counts once.
+        progress : bool or callable, optional
+            ``True`` for a bar in the terminal, or a callback ``(stage, done, total)``.
+
+        Returns
+        -------
+        The estimator itself, with ``dag_``.
+        """
+        for name, check in self._checks.items():
+            check(name, getattr(self, name))
+        if sample_weight is not None:
+            raise InvalidInput(f"{type(self).__name__} has no use for sample_weight; repeat or drop rows instead.")
+        if column_names(X) is not None:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        points = as_points(X, getattr(self, "metric", "sqeuclidean"))
+        began = time.perf_counter()
+        with reporting(progress) as report:
+            self.dag_: ClusterDag = self._fit(points, report)
+        tell(self, self.dag_.info, points, time.perf_counter() - began)
+        self.n_features_in_: int = points.d
+        self.points_: Points = points
+        return self
+
+    def _fit(self, points: Points, report: Progress) -> ClusterDag:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

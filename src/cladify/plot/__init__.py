@@ -1,0 +1,11 @@
+"""Pictures of trees, with matplotlib (``pip install 'cladify[plot]'``); every function returns its axes."""
+
+from cladify.plot.dendrogram import dendrogram
+from cladify.plot.disk import animate_disk, disk
+from cladify.plot.film import save_film
+from cladify.plot.heatmap import clustermap
+from cladify.plot.icicle import icicle
+from cladify.plot.scores import scores
+from cladify.plot.sizes import sizes
+
+__all__ = ["animate_disk", "clustermap", "dendrogram", "disk", "icicle", "save_film", "scores", "sizes"]

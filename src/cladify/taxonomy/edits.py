@@ -1,0 +1,248 @@
+"""Edits of a taxonomy: a list that can be undone and done again, and the tree that it leads to.
+
+An edit names nodes by their **key**, which never changes: the id that the node has in the tree as built, or a new
+number for a node that an edit made. Ids of the edited tree follow the rules of :class:`cladify.Tree` and may change
+with every edit; ``keys`` translates. The edited tree is always made from the tree as built by doing the edits in order,
+so undoing is leaving the last one out, and a file needs to hold nothing but the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cladify.errors import InvalidInput
+from cladify.tree import Tree
+
+__all__ = ["KINDS", "Edit", "Edited", "Edits", "apply_edits"]
+
+KINDS = ("rename", "merge", "move", "collapse", "hide")
+_GONE = -2
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One step: what was done to which nodes (by key), with which name or place."""
+
+    kind: str
+    nodes: tuple[int, ...]
+    name: str | None = None
+    to: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values."""
+        return {"kind": self.kind, "nodes": list(self.nodes), "name": self.name, "to": self.to}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Edit:
+        """The edit that :meth:`to_dict` described."""
+        if not isinstance(data, Mapping) or data.get("kind") not in KINDS:
+            raise InvalidInput(f"an edit must be one of {', '.join(KINDS)}, got {str(data)[:60]!r}.")
+        nodes, name, to = data.get("nodes"), data.get("name"), data.get("to")
+        whole = isinstance(nodes, Sequence) and all(isinstance(v, int) and not isinstance(v, bool) for v in nodes)
+        if not whole or not isinstance(name, str | None) or not isinstance(to, int | None):
+            raise InvalidInput(f"the edit {data.get('kind')!r} has fields of the wrong type.")
+        return cls(data["kind"], tuple(nodes or ()), name, to)
+
+
+@dataclass
+class Edits:
+    """The edits done, and those undone that can be done again."""
+
+    done: list[Edit] = field(default_factory=list)
+    undone: list[Edit] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.done)
+
+    def __iter__(self) -> Any:
+        return iter(self.done)
+
+    def add(self, edit: Edit) -> None:
+        """Do an edit; what was undone before is forgotten, as in every editor."""
+        self.done.append(edit)
+        self.undone.clear()
+
+    def undo(self) -> Edit:
+        """Take the last edit back."""
+        if not self.done:
+            raise InvalidInput("there is no edit to undo.")
+        self.undone.append(self.done.pop())
+        return self.undone[-1]
+
+    def redo(self) -> Edit:
+        """Do the last undone edit again."""
+        if not self.undone:
+            raise InvalidInput("there is no undone edit to do again.")
+        self.done.append(self.undone.pop())
+        return self.done[-1]
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A tree with edits done: its nodes' keys, names given by hand, what is hidden, what merged nodes are of."""
+
+    tree: Tree
+    keys: np.ndarray  # key of each node of the tree
+    names: dict[int, str]  # by key
+    hidden: frozenset[int]  # keys
+    parts: dict[int, tuple[int, ...]]  # key of a merged node -> keys it was made of
+
+
+def apply_edits(base: Tree, edits: Iterable[Edit]) -> Edited:
+    """The tree after all edits; an edit that cannot be done raises and says why."""
+    work = _Work(base)
+    names: dict[int, str] = {}
+    hidden: set[int] = set()
+    parts: dict[int, tuple[int, ...]] = {}
+    for edit in edits:
+        for key in (*edit.nodes, *(() if edit.to is None else (edit.to,))):
+            work.check(key, edit.kind)
+        if edit.kind == "rename":
+            _only(edit)
+            names[edit.nodes[0]] = edit.name or ""
+            if not edit.name:
+                names.pop(edit.nodes[0])
+        elif edit.kind == "hide":
+            hidden ^= set(edit.nodes)
+        elif edit.kind == "collapse":
+            _only(edit)
+            work.collapse(edit.nodes[0])
+        elif edit.kind == "move":
+            if edit.to is None:
+                raise InvalidInput("move needs the node to move to.")
+            work.move(edit.nodes, edit.to)
+        else:
+            made = work.merge(edit.nodes)
+            parts[made] = edit.nodes
+            given = next((names[key] for key in edit.nodes if key in names), None)
+            if edit.name or given:
+                names[made] = edit.name or given or ""
+    tree, keys = work.tree()
+    here = set(keys[base.n_leaves :].tolist()) | {key for key in hidden if key < base.n_leaves}
+    return Edited(tree, keys, names, frozenset(hidden & here), parts)
+
+
+def _only(edit: Edit) -> None:
+    if len(edit.nodes) != 1:
+        raise InvalidInput(f"{edit.kind} takes one node, got {len(edit.nodes)}.")
+
+
+class _Work:
+    """Parents by key while edits are done: -1 at the root, -2 for nodes that are no more."""
+
+    def __init__(self, base: Tree) -> None:
+        self.base = base
+        self.n = base.n_leaves
+        self.parent = base.parent
+        self.height = base.height
+        self.changed = False
+
+    def check(self, key: int, kind: str) -> None:
+        if not 0 <= key < len(self.parent) or self.parent[key] == _GONE:
+            raise InvalidInput(f"cannot {kind} node {key}: there is no such node any more.")
+
+    def children(self, key: int) -> np.ndarray:
+        return np.flatnonzero(self.parent == key)
+
+    def above(self, key: int) -> Iterable[int]:
+        while key >= 0:
+            yield key
+            key = int(self.parent[key])
+
+    def begin(self) -> None:
+        """Arrays of our own, before the first change."""
+        if not self.changed:
+            self.parent, self.height, self.changed = self.parent.copy(), self.height.copy(), True
+
+    def collapse(self, key: int) -> None:
+        if key < self.n:
+            raise InvalidInput(f"cannot collapse {key}: it is an item, not a group.")
+        self.begin()
+        below, found = [key], []
+        while below:
+            below = (self.n + np.flatnonzero(np.isin(self.parent[self.n :], below))).tolist()
+            found += below
+        self.parent[np.isin(self.parent, found)] = key
+        self.parent[found] = _GONE
+
+    def move(self, keys: Sequence[int], to: int) -> None:
+        if to < self.n:
+            raise InvalidInput(f"cannot move into {to}: it is an item, not a group.")
+        for key in keys:
+            if key in self.above(to):
+                raise InvalidInput(f"cannot move node {key} into {to}: that is part of it.")
+        self.begin()
+        for key in keys:
+            old = int(self.parent[key])
+            self.parent[key] = to
+            self.tidy(old)
+        self.raise_heights(to)
+
+    def merge(self, keys: Sequence[int]) -> int:
+        if len(set(keys)) < 2 or len(set(keys)) != len(keys):
+            raise InvalidInput("merge takes two or more different nodes.")
+        for key in keys:
+            if key < self.n:
+                raise InvalidInput(f"cannot merge {key}: it is an item, not a group; move it into a group.")
+            if any(other in self.above(int(self.parent[key])) for other in keys):
+                raise InvalidInput(f"cannot merge node {key} with a node that it is part of.")
+        self.begin()
+        made = len(self.parent)
+        old = [int(self.parent[key]) for key in keys]
+        self.parent = np.append(self.parent, old[0])
+        self.height = np.append(self.height, self.height[list(keys)].max())
+        for key in keys:
+            self.parent[self.parent == key] = made
+            self.parent[key] = _GONE
+        for parent in dict.fromkeys(old):
+            if self.parent[parent] != _GONE:
+                self.tidy(parent)
+        if self.parent[made] != _GONE:
+            self.raise_heights(made)
+        return made
+
+    def tidy(self, key: int) -> None:
+        """Take out groups that are left with fewer than two children."""
+        while key >= 0:
+            children = self.children(key)
+            if len(children) >= 2:
+                return
+            above = int(self.parent[key])
+            if above < 0:  # the root stays: its only group gives it its children
+                if len(children) == 1 and children[0] >= self.n:
+                    only = int(children[0])
+                    self.parent[self.parent == only] = key
+                    self.parent[only] = _GONE
+                return
+            self.parent[children] = above
+            self.parent[key] = _GONE
+            key = above
+
+    def raise_heights(self, key: int) -> None:
+        """Heights never decrease towards the root."""
+        most = max([self.height[v] for v in self.children(key)], default=0.0)
+        for v in self.above(key):
+            self.height[v] = most = max(most, self.height[v])
+
+    def tree(self) -> tuple[Tree, np.ndarray]:
+        if not self.changed:
+            return self.base, np.arange(self.base.n_nodes)
+        n = self.n
+        alive = n + np.flatnonzero(self.parent[n:] != _GONE)
+        depth = np.zeros(len(self.parent), np.int64)
+        level = np.flatnonzero(self.parent == -1)
+        while len(level):
+            inner = level[level >= n]
+            level = np.flatnonzero(np.isin(self.parent, inner)) if len(inner) else inner
+            depth[level] = depth[self.parent[level]] + 1
+        keys = np.concatenate([np.arange(n), alive[np.lexsort((alive, -depth[alive]))]])
+        position = np.full(len(self.parent), -1, np.int64)
+        position[keys] = np.arange(len(keys))
+        above = self.parent[keys]
+        parent = np.where(above >= 0, position[above], -1)
+        info = {name: value for name, value in self.base.info.items() if name != "condense"}
+        return Tree(parent, self.height[keys], info=info), keys

@@ -1,0 +1,89 @@
+"""Items at the door: whatever holds one thing a row becomes an Arrow array, by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cladify.errors import InvalidInput, InvalidType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["as_items", "as_texts"]
+
+
+def as_items(items: Any, n: int | None = None, *, what: str = "items") -> pa.Array:
+    """One item a row, by position: an index of a Series or a frame plays no part.
+
+    Parameters
+    ----------
+    items : list, NumPy array, pandas or polars Series or frame of one column, Arrow array
+    n : int, optional
+        How many there must be.
+
+    Examples
+    --------
+    >>> as_items(["oak", None, "elm"], 3).to_pylist()
+    ['oak', None, 'elm']
+    >>> as_items(["oak"], 3)
+    Traceback (most recent call last):
+    ...
+    cladify.errors.InvalidInput: there are 1 items for 3 rows of X; there must be one for each, in the same order.
+    """
+    import pyarrow as pa
+
+    values = _values(items, what)
+    if n is not None and len(values) != n:
+        raise InvalidInput(
+            f"there are {len(values)} {what} for {n} rows of X; there must be one for each, in the same order."
+        )
+    if isinstance(values, pa.Array):
+        return values
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, UnicodeError, OverflowError, TypeError):
+        return pa.array([_as_text(value) for value in values], pa.string())
+
+
+def _values(items: Any, what: str) -> Any:
+    import pyarrow as pa
+
+    if isinstance(items, pa.ChunkedArray):
+        return items.combine_chunks()
+    if isinstance(items, pa.Array | list | tuple):
+        return items
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        raise InvalidType(
+            f"{what} must be a list, an array or a column with one entry a row, got {type(items).__name__}."
+        )
+    shape = getattr(items, "shape", None)
+    if shape is None:
+        return list(items)
+    array = np.asarray(items, dtype=object)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        names = [str(name) for name in getattr(items, "columns", [])][:8]
+        hint = f"; choose one of its columns: {', '.join(names)}" if names else ""
+        raise InvalidInput(f"{what} must be one column, got shape {tuple(shape)}{hint}.")
+    return array.tolist()
+
+
+def _as_text(value: Any) -> str | None:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def as_texts(texts: Any, n: int | None = None, *, what: str = "texts") -> list[str]:
+    """One text a row; what is missing is an empty text, and numbers become text.
+
+    >>> as_texts(["oak", None, 3.5])
+    ['oak', '', '3.5']
+    """
+    values = as_items(texts, n, what=what).to_pylist()
+    return [value if isinstance(value, str) else "" if value is None else _as_text(value) or "" for value in values]

@@ -1,9 +1,0 @@
-"""The explorer: a taxonomy or a tree in the browser, served from this machine to this machine.
-
-``ramify explore FILE`` from the command line; ``taxonomy.explore()`` or :func:`explore` from Python and notebooks;
-:func:`write_page` (``ramify export --html``) for one file that opens without a server.
-"""
-
-from ramify.explore.run import Explorer, explore, open_document, write_page
-
-__all__ = ["Explorer", "explore", "open_document", "write_page"]
