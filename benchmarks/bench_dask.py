@@ -69,8 +69,8 @@ def shards(X: np.ndarray) -> str:
 
 def in_parts(X: np.ndarray, count: int) -> np.ndarray:
     from cladify.distributed import open_vectors
-    from cladify.distributed.neighbors import sharded_neighbors
-    from cladify.distributed.workdir import work_dir
+    from cladify.distributed._neighbors import sharded_neighbors
+    from cladify.distributed._workdir import work_dir
 
     client = workers(count)
     vectors = open_vectors(shards(X), client=client)

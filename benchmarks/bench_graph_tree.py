@@ -47,7 +47,7 @@ def _grow(X: np.ndarray, part: int) -> dict[str, float]:
 
 for _part in (1, 10, 100):
     _label = "all rows" if _part == 1 else f"one row in {_part}"
-    growth.contestant(_label, needs="cladify.graph")(partial(_grow, part=_part))
+    growth.contestant(_label, needs="cladify.graphtree")(partial(_grow, part=_part))
 
 
 @growth.quality("microseconds a row")
@@ -79,7 +79,7 @@ def _given_case(name: str) -> None:
         both = (matrix + matrix.T).tocsr()
         return {"indptr": both.indptr, "indices": both.indices, "weight": both.data}
 
-    @case.contestant("GraphTree, part by part", needs="cladify.graph")
+    @case.contestant("GraphTree, part by part", needs="cladify.graphtree")
     def parts(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
         import cladify
 
@@ -87,11 +87,11 @@ def _given_case(name: str) -> None:
             warnings.simplefilter("ignore", cladify.CladifyWarning)  # the graph may have several components
             return cladify.GraphTree().fit(_graph(indptr, indices, weight)).tree_
 
-    @case.contestant("one level", needs="cladify.graph.search")
+    @case.contestant("one level", needs="cladify.graphtree._search")
     def whole(indptr: np.ndarray, indices: np.ndarray, weight: np.ndarray) -> Any:
-        from cladify.graph.edges import given_edges
-        from cladify.graph.search import Budget, search_whole
-        from cladify.progress import Progress
+        from cladify._kit.progress import Progress
+        from cladify.graphtree._edges import given_edges
+        from cladify.graphtree._search import Budget, search_whole
 
         edges = given_edges(_graph(indptr, indices, weight), np.ones(len(indptr) - 1), -1)
         return search_whole(edges, Budget(None, 0, -1, Progress()))

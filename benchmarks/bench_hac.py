@@ -12,7 +12,7 @@ from benchmarks.data import clustered, real
 
 def pairwise_product(X: np.ndarray) -> None:
     """All products of rows, block by block with one BLAS thread each: the least that an exact method does."""
-    from cladify.parallel import map_blocks, row_blocks
+    from cladify._kit.parallel import map_blocks, row_blocks
 
     columns = row_blocks(len(X), 4096)
     map_blocks(lambda rows: [X[rows] @ X[part].T for part in columns] and None, row_blocks(len(X), 512))
@@ -44,7 +44,7 @@ for _linkage in ("average", "ward", "centroid"):
     hac.contestant(f"cladify {_linkage}", needs="cladify.agglomerate")(_ours(_linkage))
 
 
-@hac.contestant("one product", needs="cladify.parallel")
+@hac.contestant("one product", needs="cladify._kit.parallel")
 def product(X: np.ndarray) -> None:
     pairwise_product(X)
 
@@ -94,8 +94,8 @@ def complete_ours(X: np.ndarray) -> Any:
 
 @complete.contestant("cladify's distances", needs="cladify.agglomerate")
 def complete_our_distances(X: np.ndarray) -> None:
+    from cladify._kit.progress import Progress
     from cladify.agglomerate._matrix import distance_matrix
-    from cladify.progress import Progress
     from cladify.similarity import euclidean
 
     distance_matrix(X, euclidean, np.dtype(np.float32), -1, Progress())
@@ -206,6 +206,6 @@ def words_ours(X: np.ndarray) -> Any:
     return cladify.HAC(metric="cosine").fit(X).tree_
 
 
-@words.contestant("one product", needs="cladify.parallel")
+@words.contestant("one product", needs="cladify._kit.parallel")
 def words_product(X: np.ndarray) -> None:
     pairwise_product(X)

@@ -33,7 +33,7 @@ def exact_ours(X: np.ndarray) -> Any:
     return cladify.neighbors(X, K, method="exact").indices.reshape(len(X), K)
 
 
-@exact.contestant("one product", needs="cladify.parallel")
+@exact.contestant("one product", needs="cladify._kit.parallel")
 def exact_product(X: np.ndarray) -> None:
     pairwise_product(X)
 

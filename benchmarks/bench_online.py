@@ -223,7 +223,7 @@ def _half(name: str, order: str, n: int) -> dict[str, Any]:
 
 def _weighed(graph: Any) -> Any:
     """What the cost of the batch method counts."""
-    from cladify.graph.edges import neighbor_edges
+    from cladify.graphtree._edges import neighbor_edges
 
     return neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy()
 
@@ -236,7 +236,7 @@ def _live(X: np.ndarray, gone: np.ndarray, seconds: float) -> Any:
 
 
 def _rebuilt(X: np.ndarray, kept: np.ndarray, seed: int) -> Any:
-    from cladify.graph import GraphTree
+    from cladify.graphtree import GraphTree
 
     return GraphTree(metric="cosine", n_neighbors=25, random_state=seed).fit(X[kept]).tree_
 
@@ -253,7 +253,7 @@ for (_name, _order), _case in rebuilds.items():
     _case.contestant("streamed", needs="cladify.online")(partial(_live, seconds=0.0))
     _case.contestant("streamed, then refresh", needs="cladify.online")(partial(_live, seconds=600.0))
     for _seed in range(3):
-        _case.contestant(f"rebuild, seed {_seed}", needs="cladify.graph")(partial(_rebuilt, seed=_seed))
+        _case.contestant(f"rebuild, seed {_seed}", needs="cladify.graphtree")(partial(_rebuilt, seed=_seed))
     _case.quality("purity")(_purity)
     _case.quality("cost")(_cost)
 
@@ -470,7 +470,7 @@ def _records(order: str, n: int) -> dict[str, Any]:
 
 def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray, name: str) -> np.ndarray:
     """Flat clusters, cut where the packages of known sources are found best."""
-    from cladify.link import BlockLinkage, best_height
+    from cladify.entities import BlockLinkage, best_height
 
     link = BlockLinkage(blocks.tolist()).fit(X[known], y[known])
     tree = _stream(link.transform(X), name, {})
@@ -480,7 +480,7 @@ def _resolve(X: np.ndarray, y: np.ndarray, known: np.ndarray, blocks: np.ndarray
 for _order, _case in entities.items():
     _case.prepare(partial(_records, _order))
     for _name in ("Grinch", "Rotate", "Greedy", "Perch", "OHAC"):
-        _case.contestant(_name, needs="cladify.link")(partial(_resolve, name=_name))
+        _case.contestant(_name, needs="cladify.entities.linkage")(partial(_resolve, name=_name))
 
     @_case.quality("pairwise F1")
     def _pairs(result: np.ndarray, y: np.ndarray, known: np.ndarray) -> float:

@@ -94,7 +94,7 @@ def path(n: int, shape: str) -> dict[str, Any]:
     return {"parent": parents(n, shape)}
 
 
-@methods.contestant("file", needs="cladify.io.treefile")
+@methods.contestant("file", needs="cladify.tree._file")
 def through_file(parent: np.ndarray) -> Any:
     import tempfile
 
@@ -105,7 +105,7 @@ def through_file(parent: np.ndarray) -> Any:
         return Tree.load(file.name).height
 
 
-@methods.contestant("newick", needs="cladify.io.newick")
+@methods.contestant("newick", needs="cladify.tree._newick")
 def through_newick(parent: np.ndarray) -> Any:
     from cladify import Tree
 
@@ -119,7 +119,7 @@ def through_linkage(parent: np.ndarray) -> Any:
     return Tree.from_linkage(_tree(parent).to_linkage()).height
 
 
-@methods.contestant("dict", needs="cladify.io.treefile")
+@methods.contestant("dict", needs="cladify.tree._file")
 def through_dict(parent: np.ndarray) -> Any:
     from cladify import Tree
 

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from cladify.distributed._cluster import task_memory, task_room
 from cladify.distributed._plan import _SHARE, _row_bytes
-from cladify.distributed.cluster import task_memory, task_room
-from cladify.distributed.rounds import _SORTED
+from cladify.distributed._rounds import _SORTED
 from cladify.distributed.sources import part_bytes_for
-from cladify.neighbors.cells import ROWS_A_CELL
-from cladify.neighbors.shards import n_cells, sample_size
+from cladify.neighbors._cells import ROWS_A_CELL
+from cladify.neighbors._shards import n_cells, sample_size
 
 PRODUCTS = 36e9  # operations of matrix products a second
 MEANS = 10e9  # the same, of k-means

@@ -120,11 +120,11 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
 
 
 def graph_of(shards: Path, k: int, client: Any, work: Path, clock: Clock) -> Any:
+    from cladify._kit.progress import Progress
     from cladify.distributed import open_vectors
-    from cladify.distributed.neighbors import sharded_neighbors
+    from cladify.distributed._neighbors import sharded_neighbors
+    from cladify.distributed._workdir import WorkDir
     from cladify.distributed.sources import part_bytes_for
-    from cladify.distributed.workdir import WorkDir
-    from cladify.progress import Progress
 
     report = Progress(clock)
     vectors = open_vectors(shards, client=client, part_bytes=part_bytes_for(client), report=report)

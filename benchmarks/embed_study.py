@@ -124,7 +124,7 @@ def epoch(options: argparse.Namespace) -> None:
     from torch import nn
 
     from cladify.embed import VAE
-    from cladify.embed.network import PRESETS, Coder
+    from cladify.embed._network import PRESETS, Coder
 
     X = np.random.default_rng(0).random((8_000, 784), dtype=np.float32).round()
     size = options.batch or 800

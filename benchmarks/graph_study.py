@@ -91,7 +91,7 @@ def compare_methods(name: str, rows: int | None) -> Iterator[str]:
 
 def compare_weights(name: str, rows: int | None) -> Iterator[str]:
     import cladify
-    from cladify.graph import GraphTree
+    from cladify.graphtree import GraphTree
 
     X, y, metric = data(name, rows)
     for k in (10, 15, 25, 40):
@@ -199,7 +199,7 @@ def firmest(model: Any, y: np.ndarray, n_clusters: int, share: float) -> str:
     """ARI over all items, and over the share of them that sits most firmly in its cluster."""
     from sklearn.metrics import adjusted_rand_score
 
-    from cladify.graph import confidence
+    from cladify.graphtree import confidence
 
     labels = model.tree_.cut(n_clusters=n_clusters)
     firm = confidence(model.graph_, labels)

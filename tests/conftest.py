@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import naive_objectives
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -52,3 +53,15 @@ def conforms():
         assert not failed, failed
 
     return check
+
+
+@pytest.fixture(scope="session")
+def random_tree():
+    """``random_tree(n, rng)``: a tree of n leaves."""
+    return naive_objectives.random_tree
+
+
+@pytest.fixture(scope="session")
+def naive():
+    """The objectives by their definitions."""
+    return naive_objectives.Naive

@@ -19,32 +19,34 @@ __version__ = "0.1.0"
 
 #: Public name -> module it lives in. Those of the methods come from their registry.
 _PUBLIC = {
-    "ClusterDag": "cladify.dag",
-    "NeighborGraph": "cladify.neighbors",
+    "ClusterDag": "cladify.tree",
+    "NeighborGraph": "cladify.data",
     "OHC": "cladify.overlap",
     "CladifyError": "cladify.errors",
     "CladifyWarning": "cladify.errors",
     "Taxonomy": "cladify.taxonomy",
     "Tree": "cladify.tree",
-    "fit": "cladify.auto",
-    "refine": "cladify.objectives",
+    "fit": "cladify._fit",
+    "refine": "cladify.refinement",
     "score": "cladify.objectives",
     "scoreboard": "cladify.objectives",
     **{method.estimator: method.module for method in METHODS.values()},
 }
 _MODULES = {
     "agglomerate",
+    "data",
     "datasets",
     "distributed",
     "divide",
     "embed",
+    "entities",
     "errors",
     "explore",
     "flat",
     "graph",
+    "graphtree",
     "hyperbolic",
     "io",
-    "link",
     "methods",
     "metrics",
     "neighbors",
@@ -52,9 +54,10 @@ _MODULES = {
     "online",
     "overlap",
     "plot",
-    "points",
+    "refinement",
     "similarity",
     "taxonomy",
+    "tree",
 }
 
 __all__ = ["__version__", *_PUBLIC, *_MODULES]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["INPUTS", "METHODS", "Machine", "Method", "Size", "find_method", "machine"]
 
-#: Forms of data; :mod:`cladify.points` says how each is given. Sparse given values are a graph.
+#: Forms of data; :mod:`cladify.data.points` says how each is given. Sparse given values are a graph.
 INPUTS = ("rows", "sparse", "graph", "distances", "similarities")
 
 
@@ -195,7 +195,7 @@ METHODS: dict[str, Method] = {
                "Inner nodes that move in the hyperbolic ball; a baseline of the literature.",
                ball, lambda size: 16.0 * size.n * size.d + 2e5 * math.sqrt(size.n),
                inputs=_VECTORS, metrics=(), weights=False, exact=False, draws=True),
-        Method("graph", "GraphTree", "cladify.graph", "graph",
+        Method("graph", "GraphTree", "cladify.graphtree", "graph",
                "The best trees for people: Dasgupta's cost on the graph of neighbours.",
                lambda size, machine: search(size, machine) + 4000.0 * size.linked / machine.steps, graph_bytes,
                exact=False, draws=True),
@@ -316,8 +316,8 @@ def find_method(name: Any) -> Method:
     ...
     cladify.errors.InvalidInput: method 'ward' is not known. Use method='hac', linkage='ward'.
     """
+    from cladify._kit.params import check_choice
     from cladify.errors import InvalidInput
-    from cladify.validate import check_choice
 
     if isinstance(name, str) and name not in METHODS:
         word = name.lower()
@@ -335,7 +335,7 @@ def machine(cores: int = 1) -> Machine:
 
     import numpy as np
 
-    from cladify.parallel import map_blocks
+    from cladify._kit.parallel import map_blocks
 
     began = perf_counter()
     a = np.ones((256, 256), dtype=np.float32)

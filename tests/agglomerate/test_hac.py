@@ -237,7 +237,7 @@ def test_errors_say_what_to_do(monkeypatch):
         HAC(metric="cosine").fit(np.zeros((3, 2)))
     with pytest.raises(InvalidInput, match="NaN in 1 row"):
         HAC().fit([[np.nan], [1.0]])
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"HAC with average linkage on 4 points of 2 features needs .* are free"):
         HAC().fit(X)
 

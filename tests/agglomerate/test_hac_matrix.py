@@ -194,7 +194,7 @@ def test_what_is_wrong_with_a_matrix(monkeypatch):
         HAC(linkage="complete", metric=lambda A, B: A @ B.T).fit(np.eye(3) - 0.5)
     rounding = changed(3, 4, -1e-12)
     assert given_matrix(rounding).height.min() == 0
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"HAC with complete linkage .* 20 points needs .* free; pass float32"):
         HAC(linkage="complete").fit(D)
     with pytest.raises(NotEnoughMemory, match=r'use linkage="average" \(linear memory\) or method="scc"'):

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cladify
 from cladify import SCC, Affinity, NeighborGraph, ReciprocalNN
-from cladify.agglomerate.rounds import RoundMerges
+from cladify.agglomerate._rounds import RoundMerges
 from cladify.datasets import make_delta_separated
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.metrics import dendrogram_purity

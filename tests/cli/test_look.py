@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cladify as package
-from cladify.cli.contest import contest
+from cladify.cli._contest import contest
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 import cladify
 from cladify import _core
+from cladify._kit.progress import Progress
 from cladify.agglomerate._search import search_all, search_some
 from cladify.errors import CladifyError
-from cladify.progress import Progress
 
 pytestmark = [pytest.mark.timeout(60), pytest.mark.filterwarnings("ignore::RuntimeWarning")]
 

@@ -10,7 +10,7 @@ SCRIPT = """
 import os, signal, sys, time, warnings
 import numpy as np
 import cladify
-from cladify.auto import METHODS
+from cladify._fit import METHODS
 
 X = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
 

@@ -5,7 +5,7 @@ import pytest
 
 import cladify
 from cladify import _core
-from cladify.auto import METHODS
+from cladify._fit import METHODS
 from cladify.errors import NotEnoughMemory
 
 FAILURES = 84  # a method: 1000 over twelve methods
@@ -85,6 +85,6 @@ def test_every_allocation_of_refinement_scores_and_measures_may_fail(X):
 )
 def test_a_graph_that_will_not_fit_is_refused_before_the_work(model, what, X, monkeypatch):
     graph = cladify.neighbors(X, 5)
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=rf"{what} of a graph of 90 points .* fewer neighbours"):
         model.fit(graph)

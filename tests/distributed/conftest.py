@@ -59,5 +59,5 @@ def here(monkeypatch):
     def run(client, tasks, *, stage, report=None):
         return list(dask.compute(*tasks, scheduler="sync"))
 
-    monkeypatch.setattr("cladify.distributed.workdir.run", run)
+    monkeypatch.setattr("cladify.distributed._workdir.run", run)
     return Here()

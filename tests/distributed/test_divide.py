@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed.divide import divide_tree
+from cladify.distributed._divide import divide_tree
 from cladify.distributed.sources import open_vectors
 from cladify.errors import InvalidInput
 

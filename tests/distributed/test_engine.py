@@ -7,8 +7,8 @@ import pytest
 
 import cladify
 from cladify.distributed import open_vectors
-from cladify.distributed.neighbors import sharded_neighbors
-from cladify.distributed.workdir import work_dir
+from cladify.distributed._neighbors import sharded_neighbors
+from cladify.distributed._workdir import work_dir
 from cladify.errors import CladifyError, FileError, InvalidInput, MissingExtra
 
 
@@ -129,7 +129,7 @@ def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypa
     folder.mkdir()
     shards(folder)
     options = {"method": "scc", "engine": "dask", "client": client, "checkpoint": tmp_path / "kept"}
-    monkeypatch.setattr("cladify.distributed.rounds.rounds_tree", None)  # the graph is finished, the tree is not
+    monkeypatch.setattr("cladify.distributed._rounds.rounds_tree", None)  # the graph is finished, the tree is not
     with pytest.raises(TypeError):
         cladify.fit(folder, **options)
     monkeypatch.undo()
@@ -137,7 +137,7 @@ def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypa
         patch.setattr("cladify.distributed._group_search.assign", None)  # would fail where it is called
         tree = cladify.fit(folder, **options)
     with monkeypatch.context() as patch:
-        patch.setattr("cladify.distributed.engine.sharded_neighbors", None)
+        patch.setattr("cladify.distributed._engine.sharded_neighbors", None)
         assert same_tree(cladify.fit(folder, **options), tree)
     assert same_tree(cladify.fit(folder, **{**options, "checkpoint": None}), tree)
     # Other data or other parameters are another run.

@@ -8,10 +8,10 @@ import pytest
 import cladify
 from cladify.distributed import ShardedGraph
 from cladify.distributed import _graph_tree_tasks as tasks
-from cladify.distributed.graph_tree import graph_tree
+from cladify.distributed._graph_tree import graph_tree
+from cladify.distributed._workdir import WorkDir
 from cladify.distributed.sources import open_vectors
-from cladify.distributed.workdir import WorkDir
-from cladify.graph.heights import by_rows, typicality
+from cladify.graphtree._heights import by_rows, typicality
 from cladify.similarity import get_similarity
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed.methods import DISTRIBUTED
+from cladify.distributed._methods import DISTRIBUTED
 from cladify.errors import InvalidInput
 from cladify.methods import METHODS
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed import neighbors as module
+from cladify.distributed import _neighbors as module
 from cladify.distributed import open_vectors
-from cladify.distributed.neighbors import sharded_neighbors
-from cladify.distributed.workdir import work_dir
+from cladify.distributed._neighbors import sharded_neighbors
+from cladify.distributed._workdir import work_dir
 from cladify.errors import InvalidInput
 
 
@@ -115,7 +115,7 @@ def test_a_finished_stage_is_not_done_again(client, tmp_path, monkeypatch):
 
 
 def test_a_task_that_runs_again_finds_its_receipt(tmp_path):
-    from cladify.distributed.workdir import WorkDir, _write
+    from cladify.distributed._workdir import WorkDir, _write
 
     calls = []
     work = WorkDir(str(tmp_path))

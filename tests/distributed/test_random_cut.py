@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed.random_cut import random_cut_tree
+from cladify.distributed._random_cut import random_cut_tree
 from cladify.distributed.sources import open_vectors
 from cladify.errors import InvalidInput
 

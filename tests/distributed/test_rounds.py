@@ -15,9 +15,9 @@ pytest.importorskip("distributed")
 from cladify.distributed import ShardedGraph
 from cladify.distributed import _clusters as steps
 from cladify.distributed._components import unite_parts
+from cladify.distributed._rounds import _Run, rounds_tree
 from cladify.distributed._shuffle import Shuffle
-from cladify.distributed.rounds import _Run, rounds_tree
-from cladify.distributed.workdir import WorkDir
+from cladify.distributed._workdir import WorkDir
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed import ShardedGraph, score
+from cladify.distributed import ShardedGraph
+from cladify.distributed import _score as score
 from cladify.distributed.sources import open_vectors
 from cladify.errors import InvalidInput
 

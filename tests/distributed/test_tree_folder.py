@@ -80,7 +80,7 @@ def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("finish_bytes", [0, 4_000, 1e9])
 def test_workers_write_it(method, finish_bytes, here, tmp_path, monkeypatch):
     from cladify.distributed import ShardedGraph
-    from cladify.distributed.rounds import rounds_tree
+    from cladify.distributed._rounds import rounds_tree
     from cladify.methods import find_method
 
     monkeypatch.setattr("cladify.distributed._below._LEAF", 1e9)  # several files

@@ -111,10 +111,10 @@ def test_a_matrix_is_rearranged_block_by_block(monkeypatch):
 def test_a_matrix_and_its_sides_must_fit(monkeypatch):
     X = np.random.default_rng(0).standard_normal((100, 3))
     model = cladify.SpectralCut(metric=custom(lambda A, B: np.exp(-cdist(A, B)), kind="similarity"), n_neighbors=None)
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 12 * 100**2)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 12 * 100**2)
     with pytest.raises(NotEnoughMemory, match="on 100 points needs 160 kB"):
         model.fit(X)
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 20 * 100**2)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 20 * 100**2)
     assert model.fit(X).tree_.n_leaves == 100
 
 

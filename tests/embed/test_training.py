@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from cladify.datasets import btgm
 from cladify.embed import VAE, VaDE
-from cladify.embed.network import Diverged
+from cladify.embed._network import Diverged
 from cladify.errors import CladifyWarning, InvalidInput
 
 QUICK = {"n_latent": 2, "hidden": (32,), "random_state": 0, "batch_size": 100, "learning_rate": 2e-3, "n_jobs": 1}

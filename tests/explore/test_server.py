@@ -22,7 +22,7 @@ from starlette.testclient import TestClient
 import cladify
 from cladify.errors import CladifyWarning, FileError, InvalidInput
 from cladify.explore import Explorer, open_document
-from cladify.explore.server import make_app
+from cladify.explore._server import make_app
 
 TOKEN = "secret"
 
@@ -227,7 +227,7 @@ def test_what_is_hidden_is_in_no_export_and_not_found(client, document):
 def test_csv_cells_are_no_formulas():
     import pyarrow as pa
 
-    from cladify.explore.export import _escaped
+    from cladify.explore._export import _escaped
 
     table = _escaped(pa.table({"item": ["=1+1", "+x", "-y", "@z", "plain", None], "n": [1, 2, 3, 4, 5, 6]}))
     assert table["item"].to_pylist() == ["'=1+1", "'+x", "'-y", "'@z", "plain", None]
@@ -419,7 +419,7 @@ def test_a_tree_in_a_folder_opens_group_by_group(tree_folder, monkeypatch):
         rename = {"op": "rename", "node": client.get("/below/0/api/meta").json()["root"]["id"], "name": "first"}
         assert client.post("/below/0/api/edit", json=rename).status_code == 403
         assert client.post("/below/0/api/edit", json=rename, headers={"x-cladify-token": TOKEN}).status_code == 200
-        monkeypatch.setattr("cladify.explore.server._KEPT_BELOW", 1)
+        monkeypatch.setattr("cladify.explore._server._KEPT_BELOW", 1)
         assert all(client.get(f"/below/{group}/api/meta").status_code == 200 for group in range(meta["n"]))
         assert client.get("/below/0/api/meta").json()["root"]["name"] == "first"  # edited, so kept
         for wrong in (meta["n"], 10**12):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import cladify
 from cladify.errors import InvalidInput
-from cladify.explore.text import Items, Texts, one_line
-from cladify.explore.view import MOST_CHILDREN, View
-from cladify.taxonomy.items import as_items
+from cladify.explore._text import Items, Texts, one_line
+from cladify.explore._view import MOST_CHILDREN, View
+from cladify.taxonomy._items import as_items
 
 
 def random_tree(n, seed):

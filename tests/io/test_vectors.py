@@ -80,7 +80,7 @@ def test_npz_that_lies_about_its_size(tmp_path: Path) -> None:
 def test_npz_that_expands_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "v.npz"
     np.savez_compressed(path, X=np.zeros((1000, 100)))
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match=r"needs 800 kB, 1 kB are free; save it as \.npy"):
         read_vectors(path)
 
@@ -357,8 +357,8 @@ def test_sparse_npz(tmp_path: Path) -> None:
 def test_a_small_arrow_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, stream, codec):
     import pyarrow as pa
 
+    from cladify._kit.memory import available_memory
     from cladify.errors import NotEnoughMemory
-    from cladify.validate import available_memory
 
     batch = pa.record_batch({"x": np.zeros(1 << 20)})
     path = tmp_path / "bomb.arrow"
@@ -368,7 +368,7 @@ def test_a_small_arrow_file_that_unpacks_to_more_than_memory_is_refused(tmp_path
             writer.write_batch(batch)
     assert read_vectors(path).shape == (20 << 20, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cladify.validate.available_memory", lambda: 100 << 20)
+        patch.setattr("cladify._kit.memory.available_memory", lambda: 100 << 20)
         with pytest.raises(NotEnoughMemory, match="unpacked, needs 168 MB"):
             read_vectors(path)
     assert available_memory() > 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cladify.neighbors import growing_cells
-from cladify.neighbors.growing import GrowingRows
-from cladify.neighbors.growing_cells import GrowingCells
+from cladify.neighbors import _growing_cells as growing_cells
+from cladify.neighbors._growing import GrowingRows
+from cladify.neighbors._growing_cells import GrowingCells
 
 
 def rows(n, d=7, seed=0):

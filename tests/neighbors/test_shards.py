@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 import cladify
+from cladify.data._frame import Frame, Prepared, Rows
 from cladify.errors import InvalidInput
-from cladify.neighbors.rows import Frame, Prepared, Rows
 
 rng = np.random.default_rng(0)
 X = (rng.normal(size=(40, 16))[rng.integers(40, size=6000)] + 0.4 * rng.normal(size=(6000, 16))).astype(np.float32)

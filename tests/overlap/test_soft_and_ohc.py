@@ -70,6 +70,6 @@ def test_ohc_tiny_and_bad_input(monkeypatch):
     assert OHC(metric="cosine").fit(np.eye(3)).dag_.n_leaves == 3
     with pytest.raises(InvalidInput, match="merging must be a finite number"):
         OHC(merging=1.5).fit(np.ones((3, 2)))
-    monkeypatch.setattr("cladify.validate.available_memory", lambda: 1000)
+    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
     with pytest.raises(NotEnoughMemory, match="use Llama"):
         OHC().fit(np.ones((300, 2)))

@@ -1,14 +1,9 @@
 """Small taxonomies that several test files look at."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from taxonomy_texts import make_texts
 
 import cladify
-
-sys.path.insert(0, str(Path(__file__).parent))
-from taxonomy_texts import make_texts
 
 
 @pytest.fixture(scope="session")

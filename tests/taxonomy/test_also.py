@@ -6,7 +6,7 @@ import pytest
 import cladify
 from cladify import Taxonomy
 from cladify.errors import InvalidInput
-from cladify.taxonomy.also import Also
+from cladify.taxonomy._also import Also
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from trees import random_tree
 
 from cladify.errors import InvalidInput
-from cladify.taxonomy.edits import Edit, apply_edits
+from cladify.taxonomy._edits import Edit, apply_edits
 
 
 def members(edited) -> dict[int, set[int]]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cladify.errors import FileError
-from cladify.taxonomy.sources import read_source
+from cladify.taxonomy._sources import read_source
 
 ODD = ['a "quoted" text', "two\nlines\r\nand more", "semi; colon, comma\ttab", "", "naïve 漢字 \x1b[31m", "  spaces  "]
 

@@ -43,7 +43,7 @@ def test_confidence_is_that_of_the_graph():
     X = np.concatenate([rng.normal(size=(60, 8)) + 3 * np.eye(8)[i] for i in range(3)]).astype(np.float32)
     taxonomy = Taxonomy.fit(X, np.arange(180), metric="sqeuclidean")
     table = taxonomy.table(levels=[taxonomy.levels[0]])
-    expected = cladify.graph.confidence(X, table["label_1"], metric="sqeuclidean")
+    expected = cladify.graphtree.confidence(X, table["label_1"], metric="sqeuclidean")
     np.testing.assert_allclose(table["confidence_1"], expected, atol=0.003)
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import cladify
 from cladify.errors import FileError, InvalidInput
-from cladify.taxonomy import store
-from cladify.taxonomy.words import WordIndex, index_words
+from cladify.taxonomy import _store as store
+from cladify.taxonomy._words import WordIndex, index_words
 
 TEXTS = st.lists(st.text(alphabet="abäB c.中", max_size=12), min_size=1, max_size=30)
 
@@ -80,7 +80,7 @@ def mapped(array):
 
 def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "INDEXED", 4)
-    monkeypatch.setattr("cladify.taxonomy.file._MAPPED", 1)  # every member is mapped
+    monkeypatch.setattr("cladify.taxonomy._file._MAPPED", 1)  # every member is mapped
     texts = ["red apple", "green apple", "ripe red apple", "steam engine", "diesel engine", "old steam engine"]
     made = cladify.Taxonomy.from_texts(texts, min_size=2)
     made.save(tmp_path / "a.taxonomy")

@@ -1,6 +1,6 @@
 """Rounds on vectors, without a graph: linkages that follow from the clusters' means, searched by matrix products.
 
-Where a metric is an affine inner product (:class:`cladify.features.FeatureMap`), the average over all pairs of two
+Where a metric is an affine inner product (:class:`cladify.data.features.FeatureMap`), the average over all pairs of two
 clusters is
 
 .. math:: f(A, B) = \\text{shift} + \\bar o_A + \\bar o_B + \\text{scale}\\,\\langle \\bar z_A, \\bar z_B\\rangle,
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from cladify.agglomerate.links import Scale
+from cladify._kit.parallel import map_blocks, row_blocks
+from cladify.agglomerate._links import Scale
+from cladify.data._heights import HeightRule
+from cladify.data._vectors import is_sparse
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
-from cladify.heights import HeightRule
-from cladify.parallel import map_blocks, row_blocks
-from cladify.points import Points
-from cladify.validate import is_sparse
 
 __all__ = ["CentroidRounds", "VectorScale", "vector_rounds"]
 

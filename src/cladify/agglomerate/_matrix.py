@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.memory import available_memory, check_memory
+from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
+from cladify._kit.progress import Progress
 from cladify.agglomerate._merges import Distinct, Merges, duplicates_first
+from cladify.data._vectors import is_sparse
+from cladify.data.points import Points
+from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
-from cladify.parallel import map_blocks, resolve_jobs, row_blocks
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.similarity import Similarity
-from cladify.validate import available_memory, check_memory, is_sparse
 
 __all__ = ["distance_matrix", "matrix_merges"]
 

@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cladify import _core
-from cladify.agglomerate.links import FAR
-from cladify.neighbors.exact import exact_neighbors
-from cladify.neighbors.graph import NeighborGraph
-from cladify.neighbors.rows import Frame, Rows
-from cladify.parallel import map_blocks, resolve_jobs, row_blocks
-from cladify.progress import Progress
-from cladify.similarity import Similarity
-from cladify.validate import check_memory, is_sparse
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
+from cladify._kit.progress import Progress
+from cladify.agglomerate._links import FAR
+from cladify.data._exact import exact_neighbors
+from cladify.data._frame import Frame, Rows
+from cladify.data._vectors import is_sparse
+from cladify.data.graph import NeighborGraph
+from cladify.data.similarity import Similarity
 
 __all__ = ["Spanning", "graph_spanning", "has_order", "matrix_spanning", "vector_spanning"]
 

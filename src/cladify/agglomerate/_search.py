@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cladify.parallel import map_blocks, row_blocks
-from cladify.progress import Progress
+from cladify._kit.parallel import map_blocks, row_blocks
+from cladify._kit.progress import Progress
 
 __all__ = ["search_all", "search_some"]
 

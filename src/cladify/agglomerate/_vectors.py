@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import resolve_jobs, row_blocks
+from cladify._kit.progress import Progress
 from cladify.agglomerate._merges import Merges, duplicates_first
 from cladify.agglomerate._search import search_all, search_some
-from cladify.parallel import resolve_jobs, row_blocks
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.similarity import Similarity
-from cladify.validate import check_memory, is_sparse
+from cladify.data._vectors import is_sparse
+from cladify.data.points import Points
+from cladify.data.similarity import Similarity
 
 __all__ = ["is_linear", "vector_merges"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from cladify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
+from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
 
 __all__ = ["Affinity"]
 
@@ -24,7 +24,7 @@ class Affinity(RoundsEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`cladify.similarity`, and :mod:`cladify.points` for graphs and given distances.
+        See :mod:`cladify.similarity`, and :mod:`cladify.data.points` for graphs and given distances.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1). None: no graph, exact average or Ward
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time a round and linear memory.

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
+from cladify._estimator import TreeEstimator
+from cladify._kit.params import integer, number, optional
+from cladify._kit.progress import Progress
 from cladify.agglomerate.hac import HAC
-from cladify.base import TreeEstimator
+from cladify.data._vectors import columns_in_use
+from cladify.data.points import Points
 from cladify.flat.optimal import dp_means_cuts
 from cladify.neighbors import query
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import columns_in_use, integer, number, optional
 
 __all__ = ["Birch"]
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_choice, check_float
+from cladify.data._vectors import check_sample_weight
 from cladify.tree import Tree
-from cladify.validate import check_choice, check_float, check_sample_weight
 
 __all__ = ["CondensedTree", "condense"]
 

@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from cladify._estimator import TreeEstimator
+from cladify._kit.params import choice, integer, number, optional
+from cladify._kit.progress import Progress
+from cladify.agglomerate._graph_hac import graph_hac
 from cladify.agglomerate._matrix import matrix_merges
 from cladify.agglomerate._stop import stop_above, tree_of_parts
 from cladify.agglomerate._vectors import is_linear, vector_merges
-from cladify.agglomerate.graph_hac import graph_hac
-from cladify.base import TreeEstimator
+from cladify.data.points import Points
+from cladify.data.similarity import Similarity, get_similarity
 from cladify.errors import InvalidInput
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.similarity import Similarity, get_similarity
 from cladify.tree import Tree
-from cladify.validate import choice, integer, number, optional
 
 __all__ = ["HAC"]
 
@@ -59,7 +59,7 @@ class HAC(TreeEstimator):
         d(x, y): a metric of :mod:`cladify.similarity`, or a function of two arrays of rows. A distance counts as it is;
         of the similarities, cosine as 1 − cos, those of largest value 1 as 1 − w, others as their largest value over
         the data minus w (so "dot" is max‖x‖² − ⟨x, y⟩). ``"precomputed"`` takes given distances and
-        ``"precomputed-similarity"`` given similarities; :mod:`cladify.points` has their forms. Ward, centroid and
+        ``"precomputed-similarity"`` given similarities; :mod:`cladify.data.points` has their forms. Ward, centroid and
         median linkage are Euclidean ("euclidean" or "sqeuclidean", which here mean the same) and read given distances
         as such.
     epsilon : float
@@ -84,7 +84,7 @@ class HAC(TreeEstimator):
     On a :class:`~cladify.NeighborGraph`, and on sparse given values, HAC is exact for the graph: pairs of
     points without an edge have similarity 0 (for distances: are at the largest distance of the graph). A cosine
     similarity w has height 2 − 2w, other similarities count from 1 or from the largest one down; see
-    :mod:`cladify.agglomerate.graph_hac`.
+    :mod:`cladify.agglomerate._graph_hac`.
 
     Examples
     --------

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cladify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
-from cladify.validate import number
+from cladify._kit.params import number
+from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
 
 __all__ = ["ReciprocalNN"]
 
@@ -30,7 +30,7 @@ class ReciprocalNN(RoundsEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`cladify.similarity`, and :mod:`cladify.points` for graphs and given distances.
+        See :mod:`cladify.similarity`, and :mod:`cladify.data.points` for graphs and given distances.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1). None: no graph, exact average or Ward
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time and linear memory.

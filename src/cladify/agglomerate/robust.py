@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
+from cladify._estimator import TreeEstimator
+from cladify._kit.params import check_int, choice, integer, number, optional
+from cladify._kit.progress import Progress
 from cladify.agglomerate._reach import Spanning, graph_spanning, has_order, matrix_spanning, vector_spanning
 from cladify.agglomerate.condensed import SELECTIONS, CondensedTree, condense
-from cladify.base import TreeEstimator
+from cladify.data.graph import NeighborGraph
+from cladify.data.points import Points
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors.build import neighbors
-from cladify.neighbors.graph import NeighborGraph
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_int, choice, integer, number, optional
 
 __all__ = ["RobustSingleLinkage"]
 
@@ -141,7 +141,7 @@ class RobustSingleLinkage(TreeEstimator):
         else:
             k = min(max(self.n_neighbors, self._samples(n) - 1), n - 1)
             graph = neighbors(points, k, n_jobs=self.n_jobs, progress=report)
-            graph = graph.connect(points, n_jobs=self.n_jobs, progress=report)
+            graph = graph.connect(points.rows, n_jobs=self.n_jobs, progress=report)
             tree = self._of_graph(graph, n, report)
             tree.info["neighbors"] = graph.info
         self.condensed_tree_: CondensedTree = condense(tree, self.min_cluster_size, sample_weight=points.weight)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cladify.agglomerate.estimator import SHARED_CHECKS, RoundsEstimator
-from cladify.agglomerate.links import Scale
+from cladify._kit.params import check_choice, integer, number, optional
+from cladify._kit.progress import Progress
+from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
+from cladify.agglomerate._links import Scale
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_choice, integer, number, optional
 
 if TYPE_CHECKING:
     from cladify.flat import OptimalCuts
@@ -43,7 +43,7 @@ class SCC(RoundsEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`cladify.similarity`, and :mod:`cladify.points` for graphs and given distances.
+        See :mod:`cladify.similarity`, and :mod:`cladify.data.points` for graphs and given distances.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1). None: no graph, exact average or Ward
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time and linear memory.

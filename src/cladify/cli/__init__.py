@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import cladify
-from cladify.cli import build, compare, demo, explore, online, plot, refine, score, taxonomy, trees
+from cladify.cli import _build, _compare, _demo, _explore, _online, _plot, _refine, _score, _taxonomy, _trees
 from cladify.cli._common import printable
 from cladify.errors import CladifyError, CladifyWarning
 
@@ -52,26 +52,26 @@ def _options(
 
 
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
-    taxonomy.taxonomy,
-    taxonomy.name,
-    taxonomy.table,
-    build.fit,
-    trees.info,
-    trees.cut,
-    trees.levels,
-    trees.condense,
-    trees.convert,
-    score.score,
-    refine.refine,
-    compare.compare,
-    plot.plot,
-    explore.explore,
-    explore.export,
-    online.add,
-    online.remove,
-    online.watch,
+    _taxonomy.taxonomy,
+    _taxonomy.name,
+    _taxonomy.table,
+    _build.fit,
+    _trees.info,
+    _trees.cut,
+    _trees.levels,
+    _trees.condense,
+    _trees.convert,
+    _score.score,
+    _refine.refine,
+    _compare.compare,
+    _plot.plot,
+    _explore.explore,
+    _explore.export,
+    _online.add,
+    _online.remove,
+    _online.watch,
 )
-ALONE: tuple[Callable[..., None], ...] = (build.methods, demo.demo)
+ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo)
 for command in NEED_ARGUMENTS + ALONE:
     app.command(no_args_is_help=command in NEED_ARGUMENTS)(command)
 

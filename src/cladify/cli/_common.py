@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cladify.dag import ClusterDag
     from cladify.tree import Tree
+    from cladify.tree.dag import ClusterDag
 
 TreeFile = Annotated[
     Path,
@@ -93,7 +93,7 @@ def parse_params(pairs: Sequence[str] | None) -> dict[str, Any]:
 
 def print_json(data: dict[str, Any]) -> None:
     """One JSON object on stdout."""
-    from cladify.io.archive import plain
+    from cladify._kit.container import plain
 
     print(printable(json.dumps(plain(data), ensure_ascii=False)))
 
@@ -160,7 +160,7 @@ def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches
     """The top of the tree, or items with their senses, as text; in a terminal, each line fits in its width."""
     import shutil
 
-    from cladify.dag import ClusterDag
+    from cladify.tree.dag import ClusterDag
 
     if branches < 1:
         return

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.params import check_float, check_int, check_random_state
 from cladify.errors import InvalidInput
 from cladify.tree import Tree
-from cladify.validate import check_float, check_int, check_random_state
 
 __all__ = ["Btgm", "btgm"]
 

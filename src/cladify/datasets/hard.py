@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cladify.datasets.planted import Planted
-from cladify.validate import check_float, check_int, check_random_state
+from cladify._kit.params import check_float, check_int, check_random_state
+from cladify.datasets._planted import Planted
 
 __all__ = ["make_hard_grid", "make_hard_line"]
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from cladify.datasets.planted import SLACK, Planted, apart, check_features, cluster_labels, in_ball
+from cladify._kit.params import check_float, check_int, check_random_state
+from cladify.datasets._planted import SLACK, Planted, apart, check_features, cluster_labels, in_ball
 from cladify.errors import InvalidInput
-from cladify.validate import check_float, check_int, check_random_state
 
 __all__ = ["make_chains", "make_model_separated", "make_noisy_separated"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cladify.validate import check_choice, check_labels, check_random_state
+from cladify._kit.params import check_choice, check_labels, check_random_state
 
 __all__ = ["arrival_order"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cladify.datasets.planted import SLACK, Planted, apart, check_features, cluster_labels, in_ball
-from cladify.validate import check_float, check_random_state
+from cladify._kit.params import check_float, check_random_state
+from cladify.datasets._planted import SLACK, Planted, apart, check_features, cluster_labels, in_ball
 
 __all__ = ["make_delta_separated", "make_strictly_separated"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.agglomerate.links import Scale
-from cladify.agglomerate.rounds import RoundMerges
+from cladify.agglomerate._links import Scale
+from cladify.agglomerate._rounds import RoundMerges
 from cladify.distributed._clusters import read_merges
 from cladify.distributed._tree_rows import Groups, group_rows, new_folder, write_below, write_folder
+from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
 from cladify.distributed.tree_folder import TreeFolder
-from cladify.distributed.workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
 from cladify.tree import Tree
 
 __all__ = ["Below", "write_rounds"]

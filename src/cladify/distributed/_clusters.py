@@ -21,7 +21,7 @@ import numpy as np
 
 from cladify import _core
 from cladify.distributed._shuffle import Piece
-from cladify.distributed.workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
+from cladify.distributed._workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
 
 __all__ = [
     "Homes",

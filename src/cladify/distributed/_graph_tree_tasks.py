@@ -1,4 +1,4 @@
-"""What the tasks of :mod:`cladify.distributed.graph_tree` do; what one leaves for the next lies in the work folder."""
+"""What the tasks of :mod:`cladify.distributed._graph_tree` do; what one leaves for the next lies in the work folder."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.progress import Progress
+from cladify.data.points import as_points
+from cladify.data.similarity import Similarity
+from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
 from cladify.distributed.graph_parts import Part, ShardedGraph, part_of
-from cladify.distributed.workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
-from cladify.graph.edges import Edges, at_least, fifth_distance
-from cladify.graph.graph_tree import GraphTree
-from cladify.graph.heights import row_scale, spread_of_rows, spread_of_sums
-from cladify.graph.scales import MICRO, Rows, centroids, groups, micro_clusters, put_below, scale_over
-from cladify.graph.scales import grow as grow_scales
-from cladify.graph.search import Budget, search_small
-from cladify.points import as_points
-from cladify.progress import Progress
-from cladify.similarity import Similarity
+from cladify.graphtree._edges import Edges, at_least, fifth_distance
+from cladify.graphtree._heights import row_scale, spread_of_rows, spread_of_sums
+from cladify.graphtree._scales import MICRO, Rows, centroids, groups, micro_clusters, put_below, scale_over
+from cladify.graphtree._scales import grow as grow_scales
+from cladify.graphtree._search import Budget, search_small
+from cladify.graphtree.graph_tree import GraphTree
 from cladify.tree import Tree
 
 __all__ = [
@@ -51,7 +51,7 @@ def home(path: str, X: np.ndarray, edges: Part, similarity: Similarity) -> Recei
 
 
 def weigh(path: str, work: WorkDir, edges: Part, i: int, offsets: np.ndarray, typical: float) -> Receipt:
-    """Weights as in :mod:`cladify.graph.edges`, in both directions, by the part of the row; how typical each row is."""
+    """Weights as in :mod:`cladify.graphtree._edges`, in both directions, by the part of the row; typical scales."""
     indptr, indices, distance = edges
     low, degree = int(offsets[i]), np.diff(indptr)
     scale = read_arrays(work.path(SCALE))["scale"]

@@ -1,6 +1,6 @@
 """What the tasks of a sharded search do: rows to groups, neighbours in each, and the best of them by row.
 
-The stages are told in :mod:`cladify.distributed.neighbors`. What one leaves for the next lies in the work folder.
+The stages are told in :mod:`cladify.distributed._neighbors`. What one leaves for the next lies in the work folder.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from cladify._kit.arrays import read_npy, read_npz
+from cladify._kit.atomic import atomic_write
+from cladify._kit.parallel import row_blocks
+from cladify._kit.progress import Progress
+from cladify.data._exact import Nearest, decide, exact_query
+from cladify.data._frame import Rows
+from cladify.data.similarity import Similarity
 from cladify.distributed._plan import Plan, distinct, load_plan
+from cladify.distributed._workdir import Receipt, WorkDir, read_piece, write_pieces
 from cladify.distributed.graph_parts import Part
-from cladify.distributed.workdir import Receipt, WorkDir, read_piece, write_pieces
-from cladify.io.arrays import read_npy, read_npz
-from cladify.io.atomic import atomic_write
-from cladify.neighbors.exact import Nearest, decide, exact_query
-from cladify.neighbors.rows import Rows
-from cladify.neighbors.shards import SPARE, by_cell, search_cells
-from cladify.parallel import row_blocks
-from cladify.progress import Progress
-from cladify.similarity import Similarity
+from cladify.neighbors._shards import SPARE, by_cell, search_cells
 
 __all__ = [
     "FOUND",

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from cladify.distributed.workdir import Receipt, WorkDir
-from cladify.io.arrays import read_npz
-from cladify.io.atomic import atomic_write
-from cladify.neighbors.cells import Cells, cells_of
-from cladify.neighbors.rows import Frame, Rows
-from cladify.neighbors.shards import cell_ranks, probing_plan
-from cladify.progress import Progress
-from cladify.similarity import Similarity
+from cladify._kit.arrays import read_npz
+from cladify._kit.atomic import atomic_write
+from cladify._kit.progress import Progress
+from cladify.data._frame import Frame, Rows
+from cladify.data.similarity import Similarity
+from cladify.distributed._workdir import Receipt, WorkDir
+from cladify.neighbors._cells import Cells, cells_of
+from cladify.neighbors._shards import cell_ranks, probing_plan
 
 __all__ = ["CELLS", "Plan", "distinct", "load_plan", "make_cells", "make_plan"]
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cladify._kit.atomic import PathLike, atomic_path, atomic_write, unwritable
+from cladify._kit.container import plain
 from cladify.errors import FileError
-from cladify.io.archive import plain
-from cladify.io.atomic import PathLike, atomic_path, atomic_write, unwritable
 from cladify.tree import Tree
 
 __all__ = [

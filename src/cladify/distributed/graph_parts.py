@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from cladify.data.graph import NeighborGraph
+from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
-from cladify.neighbors.graph import NeighborGraph
-from cladify.similarity import Similarity
 
 __all__ = ["ShardedGraph", "even_offsets", "part_of"]
 

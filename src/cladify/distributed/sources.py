@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from cladify.distributed.cluster import require_dask, run, task_memory
+from cladify._kit.files import find_file, listing, reading
+from cladify._kit.progress import Progress
+from cladify.distributed._cluster import require_dask, run, task_memory
 from cladify.errors import FileError, InvalidInput
-from cladify.io.common import find_file, listing, reading
-from cladify.progress import Progress
 
 __all__ = ["ShardedVectors", "open_vectors"]
 
@@ -158,8 +158,8 @@ def _of_dask(X: Any) -> tuple[list[str], list[Any]]:
 def _of_array(X: Any, client: Any, part_bytes: int) -> tuple[list[str], list[Any], list[Any]]:
     from dask import delayed
 
-    from cladify.parallel import row_blocks
-    from cladify.validate import check_vectors
+    from cladify._kit.parallel import row_blocks
+    from cladify.data._vectors import check_vectors
 
     X = check_vectors(X, accept_sparse=False)
     blocks = row_blocks(X.shape[0], max(1, part_bytes // (4 * X.shape[1])))
@@ -201,7 +201,7 @@ class _Cut:
 
 def _ranges(path: str, column: Any, part_bytes: int) -> list[_Cut]:
     """How a shard is cut into parts."""
-    from cladify.parallel import row_blocks
+    from cladify._kit.parallel import row_blocks
 
     kind = _kind(path)
     with reading(path, kind):
@@ -216,7 +216,7 @@ def _ranges(path: str, column: Any, part_bytes: int) -> list[_Cut]:
 def _row_groups(path: str, column: Any, part_bytes: int) -> list[_Cut]:
     import pyarrow.parquet as pq
 
-    from cladify.io.table import table_width
+    from cladify.io._table import table_width
 
     most = _rows(part_bytes, table_width(path, ".parquet", column))
     with pq.ParquetFile(path) as file:
@@ -242,7 +242,7 @@ def _rows(part_bytes: int, d: int) -> int:
 
 def _read(path: str, column: Any, cut: _Cut) -> np.ndarray:
     """One part of a shard."""
-    from cladify.io.table import read_table_vectors
+    from cladify.io._table import read_table_vectors
 
     kind = _kind(path)
     with reading(path, kind):
@@ -260,7 +260,7 @@ def _kind(path: str) -> str:
 def _open(path: str, kind: str) -> Any:
     """A ``.npy`` file or a Zarr array, of which nothing is read yet."""
     if kind == ".npy":
-        from cladify.io.arrays import read_npy
+        from cladify._kit.arrays import read_npy
 
         return read_npy(path)
     try:

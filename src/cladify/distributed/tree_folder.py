@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.atomic import PathLike, atomic_path
+from cladify._kit.params import check_int
 from cladify.distributed._tree_rows import (
     GROUPS,
     Groups,
@@ -42,9 +44,7 @@ from cladify.distributed._tree_rows import (
     write_folder,
 )
 from cladify.errors import CladifyWarning, FileError, InvalidInput
-from cladify.io.atomic import PathLike, atomic_path
 from cladify.tree import Tree
-from cladify.validate import check_int
 
 __all__ = ["TreeFolder", "is_tree_folder"]
 

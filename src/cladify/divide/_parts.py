@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from cladify.features import FeatureMap
-from cladify.heights import HeightRule
-from cladify.neighbors.graph import NeighborGraph
-from cladify.parallel import map_blocks, row_blocks
-from cladify.points import Points
-from cladify.validate import check_memory, is_sparse
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import map_blocks, row_blocks
+from cladify.data._heights import HeightRule
+from cladify.data._vectors import is_sparse
+from cladify.data.features import FeatureMap
+from cladify.data.graph import NeighborGraph
+from cladify.data.points import Points
 
 __all__ = ["DensePart", "FeaturePart", "GraphPart", "Part", "find_part"]
 

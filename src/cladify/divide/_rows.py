@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from cladify._kit.memory import available_memory, check_memory
+from cladify._kit.parallel import map_blocks, row_blocks
+from cladify._kit.progress import Progress
+from cladify.data._vectors import is_sparse
+from cladify.data.features import FeatureMap
 from cladify.errors import InvalidInput
-from cladify.features import FeatureMap
-from cladify.parallel import map_blocks, row_blocks
-from cladify.progress import Progress
-from cladify.validate import available_memory, check_memory, is_sparse
 
 __all__ = ["leaf_counter", "shuffled_features"]
 

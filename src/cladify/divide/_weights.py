@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.agglomerate.links import point_links
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import row_blocks
+from cladify._kit.progress import Progress
+from cladify.agglomerate._links import point_links
+from cladify.data._heights import HeightRule
+from cladify.data._vectors import is_sparse, squared_norms
+from cladify.data.features import FeatureMap
+from cladify.data.points import Points
 from cladify.divide._rows import shuffled_features
 from cladify.errors import InvalidInput
-from cladify.features import FeatureMap, squared_norms
-from cladify.heights import HeightRule
-from cladify.parallel import row_blocks
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.validate import check_memory, is_sparse
 
 __all__ = ["Weights", "find_weights"]
 

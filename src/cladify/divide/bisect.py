@@ -7,15 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import Check, check_float, check_random_state, choice, integer, optional
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
 from cladify.divide._rows import leaf_counter
 from cladify.divide._weights import find_weights
 from cladify.errors import InvalidInput
-from cladify.parallel import resolve_jobs
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import Check, check_float, check_memory, check_random_state, choice, integer, optional
 
 __all__ = ["BisectConquer"]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from cladify import _core
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import check_int, check_random_state, choice, integer, number, optional
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
+from cladify.data.similarity import get_similarity
 from cladify.divide._rows import leaf_counter, shuffled_features
-from cladify.parallel import resolve_jobs
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.similarity import get_similarity
 from cladify.tree import Tree
-from cladify.validate import check_int, check_memory, check_random_state, choice, integer, number, optional
 
 __all__ = ["BisectingKMeans"]
 

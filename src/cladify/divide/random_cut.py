@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
+from cladify._kit.params import check_random_state, choice
+from cladify._kit.progress import Progress
+from cladify.data._vectors import check_vectors, is_sparse
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
-from cladify.parallel import map_blocks, resolve_jobs, row_blocks
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_random_state, check_vectors, choice, is_sparse
 
 __all__ = ["RandomCut"]
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify.base import TreeEstimator
-from cladify.points import Points
-from cladify.progress import Progress
+from cladify._estimator import TreeEstimator
+from cladify._kit.params import check_random_state, choice
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
 from cladify.tree import Tree
-from cladify.validate import check_random_state, choice
 
 __all__ = ["RandomTree"]
 

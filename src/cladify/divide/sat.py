@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.parallel import one_blas_thread
+from cladify._kit.params import check_random_state, integer, optional
+from cladify._kit.progress import Progress
+from cladify.data._heights import HeightRule
+from cladify.data.points import Points
 from cladify.divide._parts import Part, find_part
 from cladify.divide.bisect import BisectConquer
 from cladify.divide.random_tree import path_parents
 from cladify.errors import CladifyWarning
-from cladify.heights import HeightRule
-from cladify.parallel import one_blas_thread
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_random_state, integer, optional
 
 __all__ = ["SatConquer", "max_2sat"]
 
@@ -114,7 +114,7 @@ class SatConquer(TreeEstimator):
         self.n_jobs = n_jobs
 
     def _fit(self, points: Points, report: Progress) -> Tree:
-        from cladify.objectives.objective import get_objective
+        from cladify.objectives._objective import get_objective
 
         random = check_random_state(self.random_state)
         bisect = self._bisection(random)

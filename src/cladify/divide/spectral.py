@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.parallel import one_blas_thread
+from cladify._kit.params import check_random_state, integer, optional
+from cladify._kit.progress import Progress
+from cladify.data.points import Points, as_points
 from cladify.divide._parts import Part, find_part
 from cladify.errors import InvalidInput
 from cladify.neighbors.build import neighbors
-from cladify.parallel import one_blas_thread
-from cladify.points import Points, as_points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_random_state, integer, optional
 
 __all__ = ["SpectralCut"]
 
@@ -39,7 +39,7 @@ class SpectralCut(TreeEstimator):
     Parameters
     ----------
     metric : str, Similarity or callable
-        See :mod:`cladify.similarity`, and :mod:`cladify.points` for graphs and given values.
+        See :mod:`cladify.similarity`, and :mod:`cladify.data.points` for graphs and given values.
     n_neighbors : int or None
         Vectors become the graph of this many nearest neighbours (at most n − 1), with its weights. None: all pairs,
         through the feature map of a similarity that is not negative: ``"cosine"``, ``"rbf"`` or ``"laplacian"``.

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.validation import check_is_fitted
 
-from cladify.embed.clusters import graph_clusters, moments
+from cladify._kit.params import check_float, check_int, check_random_state
+from cladify.data._vectors import check_vectors
+from cladify.embed._clusters import graph_clusters, moments
 from cladify.errors import InvalidInput
-from cladify.validate import check_float, check_int, check_random_state, check_vectors
 
 __all__ = ["Rescale", "rescale"]
 

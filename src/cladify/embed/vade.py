@@ -11,13 +11,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.validation import check_is_fitted
 
-from cladify.embed.clusters import LEAST_VARIANCE, graph_clusters, moments
-from cladify.embed.network import cross_entropy, sample, torch
+from cladify._kit.params import check_choice, integer, number
+from cladify._kit.progress import Progress
+from cladify.embed._clusters import LEAST_VARIANCE, graph_clusters, moments
+from cladify.embed._network import cross_entropy, sample, torch
 from cladify.embed.rescaling import rescale
 from cladify.embed.vae import VAE
 from cladify.errors import CladifyWarning, InvalidInput
-from cladify.progress import Progress
-from cladify.validate import check_choice, integer, number
 
 __all__ = ["VaDE"]
 

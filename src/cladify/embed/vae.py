@@ -11,22 +11,22 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from cladify.embed import storage
-from cladify.embed.network import PRESETS, Coder, Diverged, sample, torch, train
-from cladify.errors import CladifyWarning, InvalidInput
-from cladify.parallel import resolve_jobs
-from cladify.progress import Progress, ProgressLike, reporting
-from cladify.validate import (
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import (
     Check,
     check_bool,
     check_choice,
     check_int,
     check_random_state,
-    check_vectors,
     integer,
     number,
     optional,
 )
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._vectors import check_vectors
+from cladify.embed import _storage as storage
+from cladify.embed._network import PRESETS, Coder, Diverged, sample, torch, train
+from cladify.errors import CladifyWarning, InvalidInput
 
 __all__ = ["VAE"]
 

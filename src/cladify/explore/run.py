@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify._kit.params import check_int
+from cladify.data._vectors import is_sparse
 from cladify.errors import CladifyWarning, FileError, InvalidInput, MissingExtra
-from cladify.explore.document import Document
-from cladify.explore.page import page_of
-from cladify.explore.server import make_app, new_token
+from cladify.explore._document import Document
+from cladify.explore._page import page_of
+from cladify.explore._server import make_app, new_token
 from cladify.io import atomic_write, check_items
-from cladify.validate import check_int, is_sparse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cladify.dag import ClusterDag
     from cladify.distributed import TreeFolder
     from cladify.taxonomy import Taxonomy
     from cladify.tree import Tree
+    from cladify.tree.dag import ClusterDag
 
 __all__ = ["Explorer", "explore", "open_document", "write_page"]
 
@@ -62,11 +63,11 @@ def open_document(
         Of a tree in a folder (:class:`cladify.distributed.TreeFolder`): what is below this node of its top, in place of
         the top itself. Nothing else is read. The page of a top opens what is below a group as it is asked for.
     """
-    from cladify.dag import ClusterDag
     from cladify.distributed.tree_folder import TreeFolder, is_tree_folder
     from cladify.io import read_tree
     from cladify.taxonomy import Taxonomy
     from cladify.tree import Tree
+    from cladify.tree.dag import ClusterDag
 
     if vectors is not None and not is_sparse(vectors):
         vectors = np.asarray(vectors)

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.parallel import map_blocks, one_blas_thread, row_blocks
+from cladify._kit.params import check_float, check_int, check_random_state
+from cladify._kit.progress import ProgressLike, reporting
+from cladify.data._cost_features import cost_features
+from cladify.data._vectors import check_vectors, is_sparse
+from cladify.data.features import FeatureMap
 from cladify.errors import InvalidInput
-from cladify.features import FeatureMap
-from cladify.flat.features import cost_features
-from cladify.parallel import map_blocks, one_blas_thread, row_blocks
-from cladify.progress import ProgressLike, reporting
-from cladify.validate import check_float, check_int, check_random_state, check_vectors, is_sparse
 
 __all__ = ["DPMeans", "dp_means", "dp_means_pp"]
 

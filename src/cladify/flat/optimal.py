@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_float
+from cladify.data._cost_features import check_metric, cost_features
+from cladify.data._pairs import FeatureWeights
+from cladify.data._vectors import check_sample_weight
 from cladify.errors import InvalidInput
-from cladify.flat.features import check_metric, cost_features
-from cladify.objectives.weights import FeatureWeights
 from cladify.tree import Tree
-from cladify.validate import check_float, check_sample_weight
 
 __all__ = ["OptimalCuts", "by_dp_means", "dp_means_cuts", "optimal_cuts"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.progress import Progress
 from cladify.hyperbolic._similarities import Source
 from cladify.hyperbolic.decode import decode_angles
 from cladify.hyperbolic.embed import tree_angles
 from cladify.hyperbolic.geometry import on_circle
-from cladify.progress import Progress
 from cladify.tree import Tree
 
 __all__ = ["Descent", "Schedule"]

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import map_blocks
+from cladify._kit.progress import Progress
+from cladify.data._pairs import GraphWeights, PairWeights
+from cladify.data.points import Points
+from cladify.data.similarity import Similarity
 from cladify.hyperbolic.geometry import on_circle
-from cladify.objectives.objective import get_objective
-from cladify.objectives.weights import GraphWeights, PairWeights
-from cladify.parallel import map_blocks
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.similarity import Similarity
+from cladify.objectives._objective import get_objective
 from cladify.tree import Tree
 
 __all__ = ["Source", "find_source", "find_unit"]

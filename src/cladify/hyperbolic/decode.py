@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_choice
 from cladify.hyperbolic.geometry import check_disk, lca_depth, on_circle
 from cladify.tree import Tree
-from cladify.validate import check_choice
 
 __all__ = ["decode", "decode_angles"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_float
 from cladify.errors import InvalidInput
 from cladify.hyperbolic.geometry import on_circle
 from cladify.tree import Tree
-from cladify.validate import check_float
 
 __all__ = ["embed_tree", "tree_angles"]
 

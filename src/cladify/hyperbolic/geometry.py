@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import check_float
+from cladify.data._vectors import check_vectors
 from cladify.errors import InvalidInput
-from cladify.parallel import resolve_jobs
-from cladify.validate import check_float, check_vectors
 
 __all__ = ["check_disk", "check_triplets", "lca_depth", "on_circle", "triplet_loss"]
 

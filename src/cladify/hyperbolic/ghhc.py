@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csc_array
 
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.memory import check_memory
+from cladify._kit.parallel import one_blas_thread
+from cladify._kit.params import check_random_state, integer, number, optional
+from cladify._kit.progress import Progress
+from cladify.data._vectors import columns_in_use
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
-from cladify.parallel import one_blas_thread
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_memory, check_random_state, columns_in_use, integer, number, optional
 
 __all__ = ["GHHC"]
 

@@ -6,18 +6,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import check_bool, check_choice, check_random_state, choice, integer, number, optional
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
 from cladify.hyperbolic._descent import Descent, Schedule
 from cladify.hyperbolic._similarities import Source, find_source
 from cladify.hyperbolic.decode import decode
 from cladify.hyperbolic.embed import tree_angles
-from cladify.objectives.objective import check_tree
-from cladify.parallel import resolve_jobs
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_bool, check_choice, check_random_state, choice, integer, number, optional
+from cladify.tree._either import check_tree
 
 __all__ = ["HypHC"]
 
@@ -238,6 +238,6 @@ class HypHC(TreeEstimator):
         return sorted(trees, key=lambda tree: source.cost(tree, self.n_jobs))[:count]
 
     def _refined(self, tree: Tree, points: Points, source: Source, report: Progress) -> Tree:
-        from cladify.objectives import refine
+        from cladify.refinement import refine
 
         return refine(tree, points, None, source.objective, random_state=0, n_jobs=self.n_jobs, progress=report)

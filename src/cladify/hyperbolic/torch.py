@@ -19,18 +19,18 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from cladify import _core
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import Check, check_random_state, integer, number, optional
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data.points import as_points
 from cladify.errors import InvalidInput, MissingExtra
 from cladify.hyperbolic._similarities import Source, find_source
 from cladify.hyperbolic.decode import decode
 from cladify.hyperbolic.embed import tree_angles
 from cladify.hyperbolic.geometry import check_triplets
 from cladify.neighbors.build import neighbors
-from cladify.objectives.objective import check_tree
-from cladify.parallel import resolve_jobs
-from cladify.points import as_points
-from cladify.progress import Progress, ProgressLike, reporting
 from cladify.tree import Tree
-from cladify.validate import Check, check_random_state, integer, number, optional
+from cladify.tree._either import check_tree
 
 try:
     import torch

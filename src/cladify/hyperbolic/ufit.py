@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify.base import TreeEstimator
+from cladify._estimator import TreeEstimator
+from cladify._kit.memory import check_memory
+from cladify._kit.params import check_labels, check_random_state, choice, integer, number
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
-from cladify.points import Points
-from cladify.progress import Progress
 from cladify.tree import Tree
-from cladify.validate import check_labels, check_memory, check_random_state, choice, integer, number
 
 __all__ = ["UFit"]
 

@@ -4,10 +4,10 @@ Nothing is ever unpickled. A file that cannot be used raises :class:`~cladify.er
 why and what to do; ``docs/files.md`` lists the formats.
 """
 
-from cladify.io.atomic import atomic_path, atomic_write, check_writable
+from cladify._kit.atomic import atomic_path, atomic_write, check_writable
 from cladify.io.items import check_items, read_items, read_labels, write_labels
-from cladify.io.trees import read_hierarchy, read_tree, write_tree
 from cladify.io.vectors import read_vectors
+from cladify.tree._files import read_hierarchy, read_tree, write_tree
 
 __all__ = [
     "atomic_path",

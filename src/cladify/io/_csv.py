@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cladify._kit.files import PathLike
 from cladify.errors import FileError
-from cladify.io.common import PathLike
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 
+from cladify._kit.files import PathLike
 from cladify.errors import FileError
-from cladify.io.common import PathLike
 
 DTYPES: dict[str, np.dtype] = {".fvecs": np.dtype("<f4"), ".bvecs": np.dtype("u1")}
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.arrays import read_npy, read_npz
+from cladify._kit.atomic import atomic_path, atomic_write
+from cladify._kit.files import PathLike, find, listing, missing_column, reading
 from cladify.errors import FileError, InvalidInput
-from cladify.io.arrays import read_npy, read_npz
-from cladify.io.atomic import atomic_path, atomic_write
-from cladify.io.common import PathLike, find, listing, missing_column, reading
-from cladify.io.table import KINDS as TABLES
-from cladify.io.table import read_table_column
+from cladify.io._table import KINDS as TABLES
+from cladify.io._table import read_table_column
 
 __all__ = ["check_items", "read_items", "read_labels", "write_labels"]
 

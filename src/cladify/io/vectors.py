@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.arrays import read_npy, read_npz, read_sparse_npz
+from cladify._kit.files import Columns, PathLike, find, reading
 from cladify.errors import FileError
+from cladify.io._table import KINDS as TABLES
+from cladify.io._table import read_table_vectors
 from cladify.io._vecs import DTYPES as VECS
 from cladify.io._vecs import read_vecs
-from cladify.io.arrays import read_npy, read_npz, read_sparse_npz
-from cladify.io.common import Columns, PathLike, find, reading
-from cladify.io.table import KINDS as TABLES
-from cladify.io.table import read_table_vectors
 
 __all__ = ["read_vectors"]
 
@@ -60,7 +60,7 @@ def read_vectors(path: PathLike, *, column: Columns = None) -> Any:
             if vectors is None:
                 vectors = read_npz(path, one, NAMES, ndim=2)
         elif kind == ".h5ad":
-            from cladify.io.h5ad import read_h5ad
+            from cladify.io._h5ad import read_h5ad
 
             vectors = read_h5ad(path, one)
         else:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import row_blocks
+from cladify._kit.params import check_int, check_random_state
 from cladify.errors import InvalidInput
+from cladify.metrics._truth import threads_for
 from cladify.metrics.estimate import Estimate
-from cladify.metrics.truth import threads_for
-from cladify.parallel import row_blocks
 from cladify.tree import Tree
-from cladify.validate import check_int, check_random_state
 
 __all__ = ["cophenetic_correlation", "triplet_agreement"]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cladify.parallel import row_blocks
-from cladify.validate import check_float, check_labels, check_vectors, is_sparse
+from cladify._kit.parallel import row_blocks
+from cladify._kit.params import check_float, check_labels
+from cladify.data._vectors import check_vectors, is_sparse
 
 __all__ = ["dp_means_cost"]
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cladify._kit.params import check_labels
 from cladify.errors import InvalidInput
-from cladify.validate import check_labels
 
 __all__ = ["EntityScore", "b_cubed", "ceaf_e"]
 

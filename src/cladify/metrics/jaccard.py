@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.dag import ClusterDag
+from cladify._kit.parallel import row_blocks
+from cladify._kit.params import check_labels
+from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput
-from cladify.metrics.truth import Cover, read_cover, threads_for
-from cladify.parallel import row_blocks
+from cladify.metrics._truth import Cover, read_cover, threads_for
 from cladify.tree import Tree
-from cladify.validate import check_labels, is_sparse
+from cladify.tree.dag import ClusterDag
 
 __all__ = ["BudgetCurve", "jaccard_curve", "jaccard_per_label", "jaccard_per_node", "jaccard_per_point"]
 

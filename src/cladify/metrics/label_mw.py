@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.params import check_labels
 from cladify.errors import InvalidInput
-from cladify.hierarchy import only_tree
-from cladify.metrics.truth import Cover, threads_for
+from cladify.metrics._truth import Cover, threads_for
 from cladify.tree import Tree
-from cladify.validate import check_labels
+from cladify.tree._either import only_tree
 
 __all__ = ["LabelMW", "label_mw"]
 

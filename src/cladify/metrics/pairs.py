@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_choice, check_labels
 from cladify.errors import InvalidInput
-from cladify.hierarchy import only_tree
-from cladify.metrics.truth import Cover, threads_for
+from cladify.metrics._truth import Cover, threads_for
 from cladify.tree import Tree
-from cladify.validate import check_choice, check_labels
+from cladify.tree._either import only_tree
 
 __all__ = ["BestF1", "PairwiseF1", "best_f1", "pairwise_f1"]
 

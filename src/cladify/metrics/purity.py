@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.params import check_int, check_random_state
 from cladify.errors import InvalidInput
-from cladify.hierarchy import only_tree
+from cladify.metrics._truth import Cover, labelled, threads_for
 from cladify.metrics.estimate import Estimate
-from cladify.metrics.truth import Cover, labelled, threads_for
 from cladify.tree import Tree
-from cladify.validate import check_int, check_random_state
+from cladify.tree._either import only_tree
 
 __all__ = ["dendrogram_purity"]
 

@@ -9,10 +9,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from cladify.neighbors.ann import AnnIndex
+from cladify.data._exact import Neighborhoods
+from cladify.data.graph import NeighborGraph
+from cladify.neighbors._ann import AnnIndex
 from cladify.neighbors.build import neighbors, query
-from cladify.neighbors.exact import Neighborhoods
-from cladify.neighbors.graph import NeighborGraph
 
 __all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "neighbors", "query"]
 

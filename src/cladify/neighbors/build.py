@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import check_choice, check_float, check_int
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._exact import Neighborhoods, exact_neighbors, exact_query
+from cladify.data._vectors import is_sparse
+from cladify.data.graph import NeighborGraph
+from cladify.data.points import as_points
+from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
-from cladify.neighbors.ann import ann_neighbors
-from cladify.neighbors.exact import Neighborhoods, exact_neighbors, exact_query
-from cladify.neighbors.graph import NeighborGraph
-from cladify.neighbors.shards import shard_neighbors
-from cladify.points import as_points
-from cladify.progress import Progress, ProgressLike, reporting
-from cladify.similarity import Similarity
-from cladify.validate import check_choice, check_float, check_int, is_sparse
+from cladify.neighbors._ann import ann_neighbors
+from cladify.neighbors._shards import shard_neighbors
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
 
@@ -45,7 +46,7 @@ def neighbors(
     Parameters
     ----------
     X : array or CSR of shape (n, d)
-        With given values the n × n matrix of them; see :mod:`cladify.points`.
+        With given values the n × n matrix of them; see :mod:`cladify.data.points`.
     k : int
         Neighbours a row, below n.
     metric : str, Similarity or callable

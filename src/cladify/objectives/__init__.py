@@ -15,11 +15,10 @@ children count as the average over all ways to split them, see :func:`dasgupta`.
 """
 
 from cladify.objectives._bounds import Bounds, bounds, max_upper, max_upper_1d, random_value, sum_upper_1d
+from cladify.objectives._objective import ckmm, dasgupta, mw
 from cladify.objectives._optimal import optimal_tree
 from cladify.objectives._score import Score, score
 from cladify.objectives._scoreboard import Scoreboard, scoreboard
-from cladify.objectives.objective import ckmm, dasgupta, mw
-from cladify.objectives.refinement import refine
 
 __all__ = [
     "Bounds",
@@ -33,7 +32,6 @@ __all__ = [
     "mw",
     "optimal_tree",
     "random_value",
-    "refine",
     "score",
     "scoreboard",
     "sum_upper_1d",

@@ -19,14 +19,15 @@ from typing import Any, Literal
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import map_blocks
+from cladify._kit.params import check_choice, check_random_state
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._pairs import GraphWeights, PairSums, PairWeights
+from cladify.data._vectors import check_vectors
+from cladify.data.similarity import get_similarity
 from cladify.errors import InvalidInput
-from cladify.objectives.objective import Objective, get_objective
-from cladify.objectives.weights import GraphWeights, PairSums, PairWeights
-from cladify.parallel import map_blocks
-from cladify.progress import Progress, ProgressLike, reporting
-from cladify.similarity import get_similarity
+from cladify.objectives._objective import Objective, get_objective
 from cladify.tree import Tree
-from cladify.validate import check_choice, check_random_state, check_vectors
 
 __all__ = ["EXACT_LIMIT", "Bounds", "bounds", "max_upper", "max_upper_1d", "random_value", "sum_upper_1d"]
 

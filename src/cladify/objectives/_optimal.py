@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.progress import Progress
 from cladify.errors import InvalidInput
-from cladify.objectives.objective import get_objective
-from cladify.progress import Progress
+from cladify.objectives._objective import get_objective
 from cladify.tree import Tree
 
 __all__ = ["OPTIMAL_LIMIT", "optimal_tree"]

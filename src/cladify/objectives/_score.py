@@ -6,13 +6,14 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cladify._kit.params import check_choice
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._pairs import Method, PairWeights
+from cladify.data.points import Points
 from cladify.objectives._bounds import BoundMethod, Bounds, find_bounds, star_sums
-from cladify.objectives.objective import Objective, check_tree, get_objective
-from cladify.objectives.weights import Method, PairWeights
-from cladify.points import Points
-from cladify.progress import Progress, ProgressLike, reporting
+from cladify.objectives._objective import Objective, get_objective
 from cladify.tree import Tree
-from cladify.validate import check_choice
+from cladify.tree._either import check_tree
 
 __all__ = ["Score", "score"]
 
@@ -120,7 +121,7 @@ def score(
     ----------
     tree : Tree
     X : array of shape (n, d), sparse rows, a graph, or given values
-        Row i is leaf i; :mod:`cladify.points` has all forms.
+        Row i is leaf i; :mod:`cladify.data.points` has them all.
     metric : str, Similarity or callable, optional
         A similarity for ``"dasgupta"`` and ``"mw"`` (cosine where not given), a distance for ``"ckmm"`` (squared
         Euclidean where not given); see :mod:`cladify.similarity`.

@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cladify._kit.params import check_choice
+from cladify._kit.progress import ProgressLike, reporting
+from cladify.data.graph import NeighborGraph
+from cladify.data.similarity import get_similarity
 from cladify.errors import InvalidInput
-from cladify.neighbors.graph import NeighborGraph
 from cladify.objectives._bounds import BoundMethod
+from cladify.objectives._objective import OBJECTIVES, Objective, get_objective
 from cladify.objectives._score import Score, Scorer, shown_metric
-from cladify.objectives.objective import OBJECTIVES, Objective, check_tree, get_objective
-from cladify.progress import ProgressLike, reporting
-from cladify.similarity import get_similarity
 from cladify.tree import Tree
-from cladify.validate import check_choice
+from cladify.tree._either import check_tree
 
 __all__ = ["Scoreboard", "scoreboard"]
 

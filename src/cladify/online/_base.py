@@ -13,18 +13,20 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cladify import _core
-from cladify.base import told_value
+from cladify._estimator import told_value
+from cladify._kit.parallel import one_blas_thread
+from cladify._kit.params import Check, choice, integer, number, optional
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._vectors import check_sample_weight, column_names
+from cladify.data.points import Points, as_points
 from cladify.errors import InvalidInput
-from cladify.mutable import Changes
+from cladify.neighbors._nearest import nearest
 from cladify.online._journal import pack, unpack
 from cladify.online._labels import Clusters
+from cladify.online._mutable import Changes
 from cladify.online._state import State
 from cladify.online._store import Store
-from cladify.parallel import one_blas_thread
-from cladify.points import Points, as_points
-from cladify.progress import Progress, ProgressLike, reporting
 from cladify.tree import Tree
-from cladify.validate import Check, check_sample_weight, choice, column_names, integer, number, optional
 
 __all__ = ["OnlineTree"]
 
@@ -387,7 +389,7 @@ class OnlineTree(ClusterMixin, BaseEstimator):
         if not len(rows):
             return labels[:0]
         if "points_" in self.__dict__:
-            return labels[self.points_.nearest(X, n_jobs=self.n_jobs, model=type(self).__name__)]
+            return labels[nearest(self.points_, X, n_jobs=self.n_jobs, model=type(self).__name__)]
         place = np.empty(int(state.items.slots.max()) + 1, dtype=np.int64)
         place[state.items.slots] = np.arange(len(state.items))
         z, _ = state.rows.searched(state.rows.features(rows))

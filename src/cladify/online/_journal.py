@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from cladify.data._vectors import aligned
 from cladify.errors import CladifyWarning, FileError
-from cladify.validate import aligned
 
 __all__ = ["Journal", "pack", "unpack"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import one_blas_thread
 from cladify.online._base import OnlineTree
 from cladify.online._state import LISTS, State
-from cladify.parallel import one_blas_thread
 
 __all__ = ["NeighborTree"]
 

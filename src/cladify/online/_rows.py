@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from cladify.data._vectors import check_vectors, is_sparse
+from cladify.data.similarity import Similarity, get_similarity
 from cladify.errors import InvalidInput
-from cladify.similarity import Similarity, get_similarity
-from cladify.validate import check_vectors, is_sparse
 
 __all__ = ["OnlineRows"]
 

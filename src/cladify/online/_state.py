@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.neighbors.growing import GrowingRows
+from cladify.neighbors._growing import GrowingRows
 from cladify.online._items import Items
 from cladify.online._labels import StableLabels
 from cladify.online._rows import OnlineRows

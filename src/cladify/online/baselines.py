@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import Check, integer
 from cladify.online._base import OnlineTree
 from cladify.online._state import State
-from cladify.validate import Check, integer
 
 __all__ = ["OHAC", "MiniBatchHAC"]
 

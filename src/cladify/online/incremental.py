@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import Check, check_choice, integer, optional
 from cladify.errors import InvalidInput
 from cladify.online._base import OnlineTree
 from cladify.online._state import State
-from cladify.validate import Check, check_choice, integer, optional
 
 __all__ = ["Greedy", "Grinch", "Rotate"]
 
@@ -242,7 +242,7 @@ class Grinch(_Incremental):
     linkage : {"average", "centroid"} or callable
         f: the average of the metric over all pairs, the cosine between the sums of two clusters, or a function of the
         rows of two clusters, larger for closer; it need not be symmetric, and is called ``f(V, other)``. The height of
-        a node is then 1 − f, or 0 where f is above 1. :class:`cladify.link.LearnedLinkage` is such a function.
+        a node is then 1 − f, or 0 where f is above 1. :class:`cladify.entities.LearnedLinkage` is such a function.
     n_neighbors : int
         Neighbours of a point among which its grafts look, where ``single_search`` is on.
     cap : int, optional

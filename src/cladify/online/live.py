@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from cladify import _core
-from cladify.graph.top import LEAST_SCALE, SCALE_AT, regrow
-from cladify.neighbors.graph import NeighborGraph
+from cladify._kit.params import Check, check_float, integer
+from cladify.data.graph import NeighborGraph
+from cladify.graphtree._top import LEAST_SCALE, SCALE_AT, regrow
 from cladify.online._neighbors import NeighborTree, typical
 from cladify.online._state import State
-from cladify.validate import Check, check_float, integer
 
 __all__ = ["LiveTree"]
 
@@ -201,7 +201,7 @@ class LiveTree(NeighborTree):
     def _take_first(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> int:
         if len(X) < _FIRST or state.tree.capacity:
             return 0
-        from cladify.graph import GraphTree
+        from cladify.graphtree import GraphTree
 
         model = GraphTree(
             metric=self.metric, n_neighbors=self.n_neighbors, random_state=self.random_state, n_jobs=self.n_jobs

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
+from cladify._kit.params import Check, integer
+from cladify._kit.progress import Progress
 from cladify.online._neighbors import NeighborTree, typical
 from cladify.online._state import State
-from cladify.progress import Progress
-from cladify.validate import Check, integer
 
 __all__ = ["MiniBatchSCC"]
 

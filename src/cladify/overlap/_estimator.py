@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from cladify.base import tell
-from cladify.dag import ClusterDag
+from cladify._estimator import tell
+from cladify._kit.params import Check
+from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify.data._vectors import column_names
+from cladify.data.points import Points, as_points
 from cladify.errors import InvalidInput
-from cladify.points import Points, as_points
-from cladify.progress import Progress, ProgressLike, reporting
-from cladify.validate import Check, column_names
+from cladify.tree.dag import ClusterDag
 
 __all__ = ["DagEstimator"]
 

@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify._tree_rules import read_only
-from cladify.agglomerate.links import point_links
-from cladify.dag import ClusterDag
+from cladify._kit.memory import available_memory
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import check_bool, choice, integer, optional
+from cladify._kit.progress import Progress
+from cladify.agglomerate._links import point_links
+from cladify.data.points import Points
 from cladify.errors import CladifyWarning
 from cladify.overlap._estimator import DagEstimator
-from cladify.parallel import resolve_jobs
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.validate import available_memory, check_bool, choice, integer, optional
+from cladify.tree._rules import read_only
+from cladify.tree.dag import ClusterDag
 
 __all__ = ["Llama"]
 

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from cladify._tree_rules import read_only
-from cladify.dag import ClusterDag, numbered
+from cladify._kit.memory import check_memory
+from cladify._kit.params import integer, number
+from cladify._kit.progress import Progress
+from cladify.data.points import Points
 from cladify.errors import InvalidInput
 from cladify.overlap._estimator import DagEstimator
-from cladify.points import Points
-from cladify.progress import Progress
-from cladify.validate import check_memory, integer, number
+from cladify.tree._rules import read_only
+from cladify.tree.dag import ClusterDag, numbered
 
 __all__ = ["OHC"]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import resolve_jobs
+from cladify._kit.params import check_float, check_int
+from cladify.data.points import as_points
 from cladify.errors import InvalidInput
-from cladify.parallel import resolve_jobs
-from cladify.points import as_points
 from cladify.tree import Tree
-from cladify.validate import check_float, check_int
 
 if TYPE_CHECKING:
     from cladify.neighbors import NeighborGraph

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify._tree_text import branches, one_line, skeleton
+from cladify._kit.params import check_int
 from cladify.errors import InvalidInput, MissingExtra
-from cladify.hierarchy import as_tree
-from cladify.validate import check_int
+from cladify.tree._either import as_tree
+from cladify.tree._text import branches, one_line, skeleton
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify._kit.params import check_int
 from cladify.errors import InvalidInput, MissingExtra
-from cladify.hierarchy import as_tree
-from cladify.validate import check_int
+from cladify.tree._either import as_tree
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.params import check_int
 from cladify.errors import FileError, InvalidInput
 from cladify.plot._figure import COLORS
-from cladify.validate import check_int
 
 __all__ = ["save_film"]
 
@@ -56,7 +56,7 @@ def save_film(
     >>> save_film(model.snapshots_, Path(mkdtemp()) / "film.html", labels=list("aabb")).suffix
     '.html'
     """
-    from cladify.io.atomic import atomic_path
+    from cladify._kit.atomic import atomic_path
 
     out = Path(out)
     interval = check_int("interval", interval, low=1)

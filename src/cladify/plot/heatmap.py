@@ -9,7 +9,7 @@ import numpy as np
 
 from cladify.errors import InvalidInput
 from cladify.plot._figure import item_text, plain
-from cladify.plot.outline import tree_lines
+from cladify.plot._outline import tree_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,8 +60,8 @@ def clustermap(
     ['columns', 'heat', 'rows', 'scale']
     """
     import cladify
+    from cladify.data._vectors import check_vectors
     from cladify.errors import MissingExtra
-    from cladify.validate import check_vectors
 
     X = check_vectors(X, accept_sparse=False)
     n, d = X.shape

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify.hierarchy import as_tree
+from cladify._kit.params import check_choice, check_int
 from cladify.plot._figure import COLORS, check_items, item_text, make_axes, plain
-from cladify.validate import check_choice, check_int
+from cladify.tree._either import as_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

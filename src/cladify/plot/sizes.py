@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cladify.hierarchy import as_tree
 from cladify.plot._figure import COLORS, make_axes
+from cladify.tree._either import as_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cladify._kit.params import check_choice
+from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify.errors import CladifyError, FileError, InvalidInput
-from cladify.progress import Progress, ProgressLike, reporting
-from cladify.taxonomy.also import Also, find_beside
-from cladify.taxonomy.append import Stamp, append_edits
-from cladify.taxonomy.building import as_rows, build, level_sizes
-from cladify.taxonomy.edits import Edits
-from cladify.taxonomy.file import not_a_taxonomy, read_archive, write_archive
-from cladify.taxonomy.geometry import firmness, measure, spread_examples
-from cladify.taxonomy.items import as_items, as_texts
-from cladify.taxonomy.names import choose_names, node_keywords, numbered_names
-from cladify.taxonomy.reading import Examples, Match, Readable
-from cladify.taxonomy.store import edit_lists, from_parts, parts_of
-from cladify.taxonomy.terms import Terms, count_terms
-from cladify.taxonomy.wording import printable
+from cladify.taxonomy._also import Also, find_beside
+from cladify.taxonomy._append import Stamp, append_edits
+from cladify.taxonomy._building import as_rows, build, level_sizes
+from cladify.taxonomy._edits import Edits
+from cladify.taxonomy._file import not_a_taxonomy, read_archive, write_archive
+from cladify.taxonomy._geometry import firmness, measure, spread_examples
+from cladify.taxonomy._items import as_items, as_texts
+from cladify.taxonomy._names import choose_names, node_keywords, numbered_names
+from cladify.taxonomy._reading import Examples, Match, Readable
+from cladify.taxonomy._store import edit_lists, from_parts, parts_of
+from cladify.taxonomy._terms import Terms, count_terms
+from cladify.taxonomy._wording import printable
 from cladify.tree import Tree
-from cladify.validate import check_choice
 
 if TYPE_CHECKING:
-    from cladify.taxonomy.embed import TextEmbedder
-    from cladify.taxonomy.namer import Namer
+    from cladify.taxonomy._embed import TextEmbedder
+    from cladify.taxonomy._namer import Namer
 
 __all__ = ["Also", "Examples", "Match", "Taxonomy"]
 
@@ -204,7 +204,7 @@ class Taxonomy(Readable):
         >>> taxonomy.n_items, taxonomy.items[0]
         (4, 'cat food')
         """
-        from cladify.taxonomy.embed import embed_texts
+        from cladify.taxonomy._embed import embed_texts
 
         texts = as_texts(texts)
         if not texts:
@@ -274,7 +274,7 @@ class Taxonomy(Readable):
             nothing twice.
         progress : bool or callable, optional
         """
-        from cladify.taxonomy.namer import ask
+        from cladify.taxonomy._namer import ask
 
         with reporting(progress) as report:
             if namer is None or texts is not None:
@@ -302,8 +302,8 @@ class Taxonomy(Readable):
             As :meth:`table`, without ``item`` and ``also_i``; ``path_confidence`` is the confidence in each step of the
             path.
         """
-        from cladify.taxonomy.place import place
-        from cladify.taxonomy.table import as_form
+        from cladify.taxonomy._place import place
+        from cladify.taxonomy._table import as_form
 
         check_choice("form", form, ["auto", "pandas", "arrow"])
         return as_form(place(self, X_new, levels), form)

@@ -1,0 +1,156 @@
+"""``cladify demo``: the documentation of NumPy, SciPy and scikit-learn as a taxonomy, with a scoreboard of methods."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cladify.cli._common import AsJson, count, print_json, seconds
+
+if TYPE_CHECKING:
+    from cladify.datasets import Docstrings
+    from cladify.taxonomy import Taxonomy
+    from cladify.tree import Tree
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the taxonomy, the tree, the vectors and the items.")
+    ] = Path("out"),
+    branches: Annotated[int, typer.Option(help="About how many groups the outline shows at most.", min=1)] = 40,
+    method: Annotated[
+        list[str] | None, typer.Option("--method", "-m", help="Only these methods; may be given again.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cluster the documentation of NumPy, SciPy and scikit-learn as found on this machine.
+
+    Every public function and class is a leaf; its docstring, as TF-IDF and SVD, is its vector; the path of its module
+    is the hierarchy it truly belongs to, so that trees can be scored.
+    """
+    from rich.console import Console
+
+    import cladify
+    from cladify._kit.params import check_choice
+    from cladify.datasets import load_docstrings
+    from cladify.errors import FileError, MissingExtra
+    from cladify.io import check_writable
+    from cladify.methods import METHODS
+
+    trees_only = [name for name, known in METHODS.items() if known.result == "tree"]
+    methods = [check_choice("method", name, trees_only) for name in method or _quick(trees_only)]
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {out}: {error.strerror}; choose another with --out.") from None
+    check_writable(out / "docstrings.tree")
+
+    start = perf_counter()
+    _say("Reading the documentation of NumPy, SciPy and scikit-learn ...")
+    corpus = load_docstrings()
+    n, d = corpus.X.shape
+    _say(f"{count(n, 'docstring')} as vectors of {d} dimensions in {seconds(perf_counter() - start)}.")
+    trees, times = {}, {}
+    for name in methods:
+        try:
+            trees[name], times[name] = _timed(name, corpus)
+        except MissingExtra as error:
+            _say(f"{name}: left out. {error}")
+            continue
+        _say(f"{name}: {seconds(times[name])}")
+        if name == "hac":
+            begin = perf_counter()
+            trees["hac, refined"] = cladify.refine(trees["hac"], corpus.X, "cosine", "mw")
+            times["hac, refined"] = times["hac"] + perf_counter() - begin
+            _say(f"hac, refined: {seconds(times['hac, refined'])}")
+    # Modules are the classes. The bounds of the objectives are sampled: exact ones take longer than all trees here.
+    board = cladify.scoreboard(
+        trees, corpus.X, corpus.module, objectives=["mw", "ckmm"], bound="sampled", columns={"seconds": times}
+    )
+    purity = board.columns["dendrogram purity"]
+    best = max(trees, key=lambda name: purity[name])
+    taxonomy = cladify.Taxonomy.fit(
+        corpus.X, corpus.names, texts=corpus.described, vectors_at=(out / "docstrings.npy").resolve()
+    )
+    _save(out, trees[best], taxonomy, corpus)
+    if as_json:
+        files = sorted(str(file) for file in out.glob("docstrings.*"))
+        print_json({"n": n, "d": d, "scoreboard": board.to_dict(), "best": best, "files": files})
+        return
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console.print()
+    console.print(board)
+    print("\nTheir taxonomy, with the words that set each group apart from its neighbours:\n")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(taxonomy.summary(depth=2, max_children=max(2, branches // 5), width=width))
+    print(f"\nSaved in {out}: docstrings.taxonomy, .tree ({best}), .npy (vectors), .csv (items) and .html. Try:")
+    print(f"  cladify table {out}/docstrings.taxonomy --out labels.csv")
+    print(f"  cladify info {out}/docstrings.tree --items {out}/docstrings.csv")
+    print(f"  cladify cut {out}/docstrings.tree --n-clusters 50 --items {out}/docstrings.csv --out clusters.csv")
+    _offer(out)
+
+
+def _offer(out: Path) -> None:
+    """The explorer: a file that opens by itself, the command, and on a terminal the question whether to start it."""
+    from cladify.errors import MissingExtra
+
+    command = f"cladify explore {out}/docstrings.taxonomy --vectors {out}/docstrings.npy"
+    print(f"\nLook at it: open {out}/docstrings.html in a browser, or explore all of it with\n  {command}")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return
+    if input("Explore it now? [y/N] ").strip().lower() not in ("y", "yes"):
+        return
+    from cladify.cli._explore import explore
+
+    try:
+        explore(out / "docstrings.taxonomy", vectors=out / "docstrings.npy", title="NumPy, SciPy and scikit-learn")
+    except MissingExtra as error:
+        _say(str(error))
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _quick(methods: Iterable[str]) -> list[str]:
+    """Those that take seconds; gradient descent takes minutes, and online methods are for streams."""
+    from cladify.methods import METHODS
+
+    return [name for name in methods if METHODS[name].family != "gradient" and not METHODS[name].online]
+
+
+def _timed(name: str, corpus: Docstrings) -> tuple[Tree, float]:
+    import inspect
+
+    import cladify
+    from cladify.methods import METHODS
+
+    takes_metric = "metric" in inspect.signature(METHODS[name].load()).parameters
+    params: dict[str, Any] = {"metric": "cosine"} if takes_metric else {}
+    start = perf_counter()
+    tree = cladify.fit(corpus.X, name, random_state=0, **params)
+    return tree, perf_counter() - start
+
+
+def _save(out: Path, tree: Tree, taxonomy: Taxonomy, corpus: Docstrings) -> None:
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import csv
+
+    from cladify.explore import write_page
+    from cladify.io import atomic_path, atomic_write
+
+    tree.save(out / "docstrings.tree")
+    taxonomy.save(out / "docstrings.taxonomy")
+    write_page(taxonomy, out / "docstrings.html", title="NumPy, SciPy and scikit-learn")
+    with atomic_write(out / "docstrings.npy") as file:
+        np.save(file, corpus.X, allow_pickle=False)
+    columns = {"name": corpus.names, "summary": corpus.summaries, "module": corpus.module, "package": corpus.package}
+    with atomic_path(out / "docstrings.csv") as draft:
+        csv.write_csv(pa.table(columns), draft)

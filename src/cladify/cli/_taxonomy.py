@@ -1,0 +1,349 @@
+"""``cladify taxonomy``, ``name``, ``levels`` and ``table``: trees that people read."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cladify.cli._common import (
+    AsJson,
+    Items,
+    ItemsColumn,
+    Params,
+    Quiet,
+    VectorColumn,
+    columns,
+    count,
+    parse_params,
+    peak_memory,
+    print_json,
+    read_named_items,
+    seconds,
+    show_progress,
+)
+
+if TYPE_CHECKING:
+    from cladify.taxonomy import Taxonomy
+
+TaxonomyFile = Annotated[Path, typer.Argument(metavar="TAXONOMY", help="A .taxonomy file.")]
+Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts; found if not given.")]
+Depth = Annotated[int, typer.Option(help="Levels of the printed outline; 0 for none.", min=0)]
+Groups = Annotated[int, typer.Option(help="Groups printed below each; the rest is counted.", min=1)]
+Examples = Annotated[int, typer.Option(help="Items printed for each of the lowest groups.", min=0)]
+NamerName = Annotated[
+    str | None, typer.Option("--namer", metavar="MODULE:FUNCTION", help="Names from a function of yours.")
+]
+Cache = Annotated[Path | None, typer.Option(help="With --namer: a file that keeps its answers, to go on after a stop.")]
+
+
+def taxonomy(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE",
+            help="Texts: .csv .tsv .jsonl .parquet .txt, or - for standard input. Vectors: .npy .npz .h5ad .fvecs, or "
+            "a table with --column.",
+        ),
+    ],
+    text: Text = None,
+    column: VectorColumn = None,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    input_format: Annotated[
+        str | None, typer.Option("--format", help="What standard input is: txt, csv, tsv or jsonl; found if not given.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="tfidf, sentence-transformers:NAME, or module:function of yours.")
+    ] = "tfidf",
+    obsp: Annotated[
+        str | None, typer.Option(help="With .h5ad: a graph of neighbours in obsp, such as connectivities.")
+    ] = None,
+    method: Annotated[str, typer.Option("--method", "-m", help="How to build the tree; see: cladify methods")] = "auto",
+    metric: Annotated[str, typer.Option(help="cosine, sqeuclidean, ...")] = "cosine",
+    min_size: Annotated[int | None, typer.Option(help="No group smaller than this; default: √n / 3")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Where the taxonomy goes; default: SOURCE.taxonomy here")
+    ] = None,
+    table_out: Annotated[
+        Path | None, typer.Option("--table", help="Also one row an item: .csv .tsv .jsonl .parquet .h5ad")
+    ] = None,
+    namer: NamerName = None,
+    cache: Cache = None,
+    param: Params = None,
+    random_state: Annotated[int, typer.Option("--random-state", "--seed", help="For methods that draw.")] = 0,
+    n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.")] = -1,
+    depth: Depth = 2,
+    groups: Groups = 15,
+    examples: Examples = 2,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Texts, or vectors with items, to a named taxonomy.
+
+    Example: [bold]cladify taxonomy posts.csv --text body[/bold]
+    """
+    from cladify.io import check_writable
+    from cladify.taxonomy._embed import load_callable
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS
+
+    from_stdin = str(source) == STDIN
+    if obsp is not None and source.suffix.lower() != ".h5ad":
+        raise typer.BadParameter("--obsp names a graph in an .h5ad file.")
+    out = out or Path("texts.taxonomy" if from_stdin else source.with_suffix(".taxonomy").name)
+    for target in (out, table_out):
+        if target is not None:
+            check_writable(target, None if from_stdin else source, items)
+    _check_table_name(table_out, source)
+    function = None if namer is None else load_callable(namer, "namer")
+    start = perf_counter()
+    show = show_progress(quiet or as_json)
+    options: dict[str, Any] = {
+        "method": method,
+        "metric": metric,
+        "min_size": min_size,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "progress": show,
+        **parse_params(param),
+    }
+    as_texts = from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS)
+    if as_texts:
+        made, told = _of_texts(source, text, items, items_column, input_format, embedder, options)
+    else:
+        made, told = _of_vectors(source, text, items, items_column, column, obsp, options)
+    read = perf_counter()
+    made.save(out)  # before the namer, which may fail: nothing is lost
+    if function is not None:
+        try:
+            made.name(function, cache=cache, progress=show)
+        finally:
+            made.save(out)
+    if table_out is not None:
+        _write_table(made, table_out, None, source)
+    if as_json:
+        print_json({**_described(made, out), "seconds": read - start, "peak_bytes": peak_memory()})
+    elif not quiet:
+        print(f"{told}, {seconds(read - start)}, {peak_memory() / 1e6:.0f} MB of memory at most\n")
+        _print_outline(made, depth, groups, examples)
+        print(f"\nlevels: {', '.join(_level(level) for level in made.levels)}")
+        print(f"taxonomy: {out}" + (f", table: {table_out}" if table_out is not None else ""))
+
+
+def _of_texts(
+    source: Path,
+    text: str | None,
+    items: Path | None,
+    items_column: str | None,
+    kind: str | None,
+    embedder: str,
+    options: dict[str, Any],
+) -> tuple[Taxonomy, str]:
+    from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._sources import read_source
+
+    more = [items_column] if items is None and items_column is not None else []
+    table = read_source(str(source), text, more, kind=kind)
+    n = len(table.texts)
+    shown: Any = table.column(items_column) if more and items_column else None
+    if items is not None:
+        shown = read_named_items(items, items_column, n, f"texts in {table.path}")
+    made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **options)
+    made.info["source"] = {"path": table.path, "column": table.text_column}
+    where = "" if source.suffix == ".txt" else f" (column {table.text_column})"
+    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['method']}"
+
+
+def _of_vectors(
+    source: Path,
+    text: str | None,
+    items: Path | None,
+    items_column: str | None,
+    column: str | None,
+    obsp: str | None,
+    options: dict[str, Any],
+) -> tuple[Taxonomy, str]:
+    from cladify.io import read_vectors
+    from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._h5ad import read_obs, read_obsp
+    from cladify.taxonomy._sources import TEXT_KINDS, read_source
+
+    is_h5ad = source.suffix.lower() == ".h5ad"
+    X = read_obsp(source, obsp) if obsp is not None else read_vectors(source, column=columns(column))
+    n = X.shape[0]
+    shown: Any = read_named_items(items, items_column, n, f"vectors in {source}")
+    texts: Any = None
+    if is_h5ad and items is None:
+        shown = read_obs(source, items_column)
+    elif source.suffix.lower() in TEXT_KINDS and (text is not None or (items is None and items_column is not None)):
+        more = [items_column] if items is None and items_column is not None else []
+        table = read_source(source, text or items_column, more)
+        texts = table.texts if text is not None else None
+        shown = table.column(more[0]) if more and more[0] else shown if shown is not None else texts
+    at = {"path": str(source.resolve()), "column": columns(column)}
+    made = Taxonomy.fit(X, shown, texts=texts, vectors_at=at if obsp is None else None, **options)
+    return made, f"{source}: {count(n, 'vector')} of {count(X.shape[1], 'dimension')}, {made.info['method']}"
+
+
+def name(
+    file: TaxonomyFile,
+    namer: NamerName = None,
+    cache: Cache = None,
+    batch_size: Annotated[int, typer.Option(help="With --namer: groups a call.", min=1)] = 20,
+    retries: Annotated[int, typer.Option(help="With --namer: how often a failing call is tried again.", min=0)] = 3,
+    texts: Annotated[Path | None, typer.Option(help="Make the names from other texts than the items.")] = None,
+    text: Text = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(metavar="NODE=NAME", help="Name one group by hand; may be given again.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Default: the same file.")] = None,
+    depth: Depth = 2,
+    groups: Groups = 15,
+    examples: Examples = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Name the groups of a taxonomy again: by hand, from other texts, or by a function such as a language model's.
+
+    Example: [bold]cladify name posts.taxonomy --namer mymodel:name_groups --cache answers.jsonl[/bold]
+    """
+    from cladify.io import check_writable
+    from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._embed import load_callable
+    from cladify.taxonomy._sources import read_source
+
+    made = Taxonomy.load(file)
+    out = out or file
+    check_writable(out)
+    function = None if namer is None else load_callable(namer, "namer")
+    for pair in rename or ():
+        node, equals, given = pair.partition("=")
+        if not equals or not node.strip().isdigit():
+            raise typer.BadParameter(f"--rename takes NODE=NAME, got {pair!r}.")
+        made.rename(int(node), given)
+    given_texts = None if texts is None else read_source(str(texts), text).texts
+    try:
+        if function is not None or given_texts is not None:
+            made.name(
+                function,
+                texts=given_texts,
+                batch_size=batch_size,
+                retries=retries,
+                cache=cache,
+                progress=show_progress(quiet or as_json),
+            )
+    finally:
+        made.save(out)  # names given before a failure are kept
+    if as_json:
+        print_json({"file": str(out), "names": {str(v): given for v, given in made.names.items()}})
+    elif not quiet:
+        _print_outline(made, depth, groups, examples, nodes=True)
+        print(f"\ntaxonomy: {out}")
+
+
+def table(
+    file: TaxonomyFile,
+    n_clusters: Annotated[
+        str | None,
+        typer.Option("--levels", metavar="K,K,...", help="Numbers of clusters; default: the suggested levels"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help=".csv .tsv .jsonl .parquet .h5ad; default: CSV on stdout")
+    ] = None,
+    h5ad: Annotated[
+        Path | None, typer.Option(help="With --out .h5ad: the file the vectors came from; labels are added to a copy.")
+    ] = None,
+) -> None:
+    """One row an item: label, name and confidence at every level, and the path of names.
+
+    Example: [bold]cladify table posts.taxonomy --levels 10,50 --out posts-labels.parquet[/bold]
+    """
+    from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._wording import printable
+
+    made = Taxonomy.load(file)
+    wanted = None
+    if n_clusters is not None:
+        parts = [part.strip() for part in n_clusters.split(",")]
+        if not all(part.isdigit() for part in parts):
+            raise typer.BadParameter(f"--levels takes numbers of clusters, such as 10,50; got {n_clusters!r}.")
+        wanted = [int(part) for part in parts]
+    if out is None:
+        data = made.table(wanted, form="arrow")
+        if sys.stdout.isatty():  # in a file items stay as they are; a terminal must not act on them
+            data = data.set_column(1, "item", [[printable(item) for item in made.items]])
+        _write_csv(data, sys.stdout.buffer, ",")
+        return
+    _write_table(made, out, wanted, h5ad)
+    print(f"{out}: {count(made.n_items, 'row')}")
+
+
+def _check_table_name(out: Path | None, h5ad: Path | None) -> None:
+    """Before long work, whether a table can be written to that name."""
+    from cladify.errors import FileError
+
+    kind = None if out is None else out.suffix.lower()
+    if kind not in (None, ".csv", ".h5ad", ".jsonl", ".parquet", ".tsv"):
+        raise FileError(f"cannot write a table to {out}: known endings are .csv, .h5ad, .jsonl, .parquet and .tsv.")
+    if kind == ".h5ad" and (h5ad is None or h5ad.suffix.lower() != ".h5ad"):
+        raise FileError("labels go into a copy of an .h5ad file; say which: --h5ad cells.h5ad")
+
+
+def _write_table(made: Taxonomy, out: Path, wanted: Any, h5ad: Path | None) -> None:
+    """The table in the format of the file's ending."""
+    from cladify.io import atomic_path, atomic_write
+
+    _check_table_name(out, h5ad)
+    kind = out.suffix.lower()
+    data = made.table(wanted, form="arrow")
+    if kind in (".csv", ".tsv"):
+        with atomic_write(out) as file:
+            _write_csv(data, file, "," if kind == ".csv" else "\t")
+    elif kind == ".jsonl":
+        import json
+
+        with atomic_write(out, "w") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in data.to_pylist())
+    elif kind == ".parquet":
+        import pyarrow.parquet as pq
+
+        with atomic_path(out) as draft:
+            pq.write_table(data, draft)
+    else:
+        from cladify.taxonomy._h5ad import write_labels_into
+
+        assert h5ad is not None
+        write_labels_into(h5ad, out, data)
+
+
+def _write_csv(data: Any, file: Any, delimiter: str) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(data, file, csv.WriteOptions(delimiter=delimiter))
+
+
+def _print_outline(made: Taxonomy, depth: int, groups: int, examples: int, nodes: bool = False) -> None:
+    if depth < 1:
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(made.summary(depth=depth, max_children=groups, n_examples=examples, width=width, nodes=nodes))
+
+
+def _level(level: Any) -> str:
+    stable = "" if level.stability is None else f" ({level.stability:.2f})"
+    return f"{level.n_clusters} groups{stable}"
+
+
+def _described(made: Taxonomy, out: Path) -> dict[str, Any]:
+    return {
+        "file": str(out),
+        "n_items": made.n_items,
+        "n_groups": made.tree.n_nodes - made.n_items,
+        "levels": [{"n_clusters": level.n_clusters, "stability": level.stability} for level in made.levels],
+        "info": made.info,
+        "taxonomy": made.to_dict(nested=True),
+    }

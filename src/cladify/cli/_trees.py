@@ -1,0 +1,314 @@
+"""``cladify info``, ``cut``, ``levels``, ``condense`` and ``convert``: what to do with a tree."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cladify.cli._common import (
+    AsJson,
+    ExcelSafe,
+    Items,
+    ItemsColumn,
+    TreeFile,
+    VectorColumn,
+    columns,
+    count,
+    print_json,
+    print_outline,
+    printable,
+    read_named_items,
+    read_points_of,
+)
+
+if TYPE_CHECKING:
+    from cladify.tree import Tree
+    from cladify.tree._levels import Level
+    from cladify.tree.protocol import Hierarchy
+
+
+def info(
+    tree_file: TreeFile,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a tree is: its size and shape, how it was made, and an outline of its top.
+
+    For overlapping clusters (.dag): their figures, and items that are in several clusters.
+    """
+    from cladify.io import read_hierarchy
+
+    if tree_file.is_dir():
+        _folder_info(tree_file, branches, as_json)
+        return
+    tree = read_hierarchy(tree_file)
+    names = _names(tree, tree_file, items, items_column)
+    if as_json:
+        print_json({"file": str(tree_file), **tree.describe(), "info": tree.info})
+        return
+    figures = tree.describe()
+    figures.update({key: value for key, value in tree.info.items() if key != "names"})
+    print(printable(str(figures)))
+    if branches > 0:
+        print()
+        print_outline(tree, names, branches)
+
+
+def _folder_info(folder: Path, branches: int, as_json: bool) -> None:
+    from cladify.distributed import TreeFolder
+
+    tree = TreeFolder(folder)
+    figures = {"n_leaves": tree.n_leaves, "n_groups": tree.top.n_leaves}
+    if as_json:
+        print_json({"file": str(folder), **figures, "info": tree.info})
+        return
+    print(printable("\n".join(f"{name:12} {value}" for name, value in {**figures, **tree.info}.items())))
+    if branches > 0:
+        print()
+        top, groups = tree.view()
+        print_outline(top, groups, branches)
+
+
+def cut(
+    tree_file: TreeFile,
+    x: Annotated[Path | None, typer.Argument(metavar="[X]", help="With --dp-means: the vectors of the leaves.")] = None,
+    n_clusters: Annotated[int | None, typer.Option("--n-clusters", "-k", help="How many clusters.")] = None,
+    height: Annotated[float | None, typer.Option(help="Keep together what was joined at or below.")] = None,
+    min_size: Annotated[int | None, typer.Option(help="No cluster smaller than this.")] = None,
+    max_size: Annotated[int | None, typer.Option(help="No cluster larger than this.")] = None,
+    by: Annotated[
+        str, typer.Option(help="What is split first: height, or spread for clusters worth reading, without outliers.")
+    ] = "height",
+    dp_means: Annotated[
+        float | None,
+        typer.Option(help="Price of a cluster: the cheapest of all cuts, in squared distances to the means of X."),
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(help="With --dp-means: sqeuclidean, or cosine for rows at length 1.")
+    ] = "sqeuclidean",
+    column: VectorColumn = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help=".csv .tsv .txt .npy .parquet; default: one label a line on stdout"),
+    ] = None,
+    excel_safe: ExcelSafe = False,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cut a tree into clusters: one label a leaf, in the order of the input.
+
+    Example: [bold]cladify cut names.tree -k 20 --by spread --items names.txt --out clusters.csv[/bold]
+    """
+    import numpy as np
+
+    from cladify.errors import InvalidInput
+    from cladify.flat import by_dp_means
+    from cladify.io import check_writable, write_labels
+
+    if out is not None:
+        check_writable(out, tree_file, x, items)
+    if tree_file.is_dir():
+        if not x is dp_means is min_size is max_size is items is None or by != "height":
+            raise InvalidInput("A tree in a folder is cut by --n-clusters or --height alone, without --items.")
+        _cut_folder(tree_file, n_clusters, height, out, as_json)
+        return
+    tree, names = _read(tree_file, items, items_column)
+    if (dp_means is None) != (x is None):
+        raise InvalidInput("The DP-means cut takes a price and the vectors: cladify cut TREE X --dp-means PRICE.")
+    if dp_means is None or x is None:
+        labels = tree.cut(n_clusters, height=height, min_size=min_size, max_size=max_size, by=by)
+    else:
+        if not n_clusters is height is min_size is max_size is None or by != "height":
+            raise InvalidInput("--dp-means chooses the clusters by their cost alone; leave the other rules out.")
+        labels = by_dp_means(tree, read_points_of(tree, tree_file, x, columns(column)), dp_means, metric=metric)
+    sizes = np.bincount(labels)
+    if out is not None:
+        write_labels(out, labels, names, excel_safe=excel_safe)
+    if as_json:
+        shown = {} if out is not None else {"labels": labels}
+        print_json({"n_clusters": len(sizes), "sizes": sizes, "file": None if out is None else str(out), **shown})
+    elif out is not None:
+        spread = f"{sizes.min()} to {sizes.max()} leaves"
+        print(f"{out}: {count(len(sizes), 'cluster')} of {spread}, median {np.median(sizes):g}")
+    elif names is not None:
+        sys.stdout.writelines(
+            f"{label}\t{_one_line(name)}\n" for label, name in zip(labels.tolist(), names, strict=True)
+        )
+    else:
+        sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
+
+
+def _cut_folder(folder: Path, n_clusters: int | None, height: float | None, out: Path | None, as_json: bool) -> None:
+    """Labels part by part, never all in memory."""
+    from cladify.distributed import TreeFolder
+
+    tree = TreeFolder(folder)
+    if out is None:
+        for labels in tree.cut(n_clusters, height=height):
+            sys.stdout.writelines(f"{label}\n" for label in labels.tolist())
+        return
+    sizes = tree.write_labels(out, n_clusters, height=height)
+    if as_json:
+        print_json({"n_clusters": len(sizes), "sizes": sizes, "file": str(out)})
+    else:
+        print(f"{out}: {count(len(sizes), 'cluster')} of {sizes.min()} to {sizes.max()} leaves")
+
+
+def levels(
+    tree_file: Annotated[Path, typer.Argument(metavar="FILE", help="A tree, or a .taxonomy file.")],
+    x: Annotated[
+        Path | None, typer.Argument(metavar="[X]", help="The vectors of the leaves, for trees of graphs.")
+    ] = None,
+    min_size: Annotated[int | None, typer.Option(help="The smallest part that counts on the finest level.")] = None,
+    max_levels: Annotated[int, typer.Option(help="No more levels than this.")] = 6,
+    metric: Annotated[str | None, typer.Option(help="With X: sqeuclidean or cosine; default: the tree's own.")] = None,
+    column: VectorColumn = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A table with a column of labels a level: .csv .tsv")
+    ] = None,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest numbers of clusters: the granularities at which the clusters of a tree or a taxonomy last.
+
+    Example: [bold]cladify levels names.tree --items names.txt --out levels.csv[/bold]
+    """
+    import numpy as np
+
+    from cladify.io import check_writable
+
+    if out is not None:
+        check_writable(out, tree_file, x, items)
+    if tree_file.suffix.lower() == ".taxonomy":
+        from cladify.taxonomy import Taxonomy
+
+        made = Taxonomy.load(tree_file)
+        shown = [(made.tree.size[list(level.nodes)], level.stability) for level in made.levels]
+    else:
+        tree, names = _read(tree_file, items, items_column)
+        vectors = None if x is None else read_points_of(tree, tree_file, x, columns(column))
+        found = tree.levels(vectors, metric=metric, min_size=min_size, max_levels=max_levels)
+        shown = [(np.bincount(level.labels), level.stability) for level in found]
+        if out is not None:
+            _write_levels(out, found, names)
+    if as_json:
+        rows = [{"n_clusters": len(sizes), "stability": stability, "sizes": sizes} for sizes, stability in shown]
+        print_json({"file": str(tree_file), "out": None if out is None else str(out), "levels": rows})
+        return
+    print("clusters  stability  leaves a cluster")
+    for sizes, stability in shown:
+        firm = "-" if stability is None else f"{stability:.2f}"
+        print(f"{len(sizes):8}  {firm:>9}  {sizes.min()} to {sizes.max()}, median {np.median(sizes):g}")
+    if out is not None:
+        print(f"labels: {out}")
+
+
+def _write_levels(out: Path, found: list[Level], names: list[str] | None) -> None:
+    """A row a leaf: its number or name, and its cluster on every level."""
+    import csv
+
+    from cladify._kit.atomic import atomic_write
+    from cladify.errors import FileError
+
+    if out.suffix.lower() not in (".csv", ".tsv"):
+        raise FileError(f"cannot write a table to {out}: the ending says the format. Known: .csv, .tsv.")
+    tabs = out.suffix.lower() == ".tsv"
+    with atomic_write(out, "w") as file:
+        writer = csv.writer(file, "excel-tab" if tabs else "excel", lineterminator="\n")
+        writer.writerow(["item", *(f"clusters_{level.n_clusters}" for level in found)])
+        n = 0 if not found else len(found[0].labels)
+        columns = [level.labels.tolist() for level in found]
+        writer.writerows(zip(names if names is not None else range(n), *columns, strict=True))
+
+
+def condense(
+    tree_file: TreeFile,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The ending says the format: .tree .nwk .json")],
+    min_size: Annotated[int | None, typer.Option(help="The smallest cluster; default: about √n / 3.")] = None,
+    max_children: Annotated[int, typer.Option(help="The most clusters that one is split into.")] = 15,
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    branches: Annotated[int, typer.Option(help="Branches of the printed outline; 0 for none.")] = 12,
+    as_json: AsJson = False,
+) -> None:
+    """Make the tree that a person reads: few branches a node, outliers with their siblings.
+
+    Example: [bold]cladify condense names.tree short.tree --items names.txt[/bold]
+    """
+    from cladify.io import check_writable, write_tree
+    from cladify.tree._files import check_tree_name
+
+    check_tree_name(out)
+    check_writable(out, tree_file, items)
+    tree, names = _read(tree_file, items, items_column)
+    condensed = tree.condense(min_size=min_size, max_children=max_children)
+    write_tree(condensed, out, names)
+    if as_json:
+        print_json({"file": str(out), **condensed.describe()})
+        return
+    n_inner = condensed.n_nodes - condensed.n_leaves
+    print(f"{out}: {count(condensed.n_leaves, 'leaf', 'leaves')} in {count(n_inner, 'node')}, depth {condensed.depth}")
+    if branches > 0:
+        print()
+        print_outline(condensed, names, branches)
+
+
+def convert(
+    source: TreeFile,
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="The ending says the format: .tree .nwk .npy .json")],
+    items: Items = None,
+    items_column: ItemsColumn = None,
+    as_json: AsJson = False,
+) -> None:
+    """Convert a tree between cladify's format, Newick, SciPy linkage and JSON.
+
+    With --items, the leaves of Newick and JSON have those names.
+    """
+    from cladify.io import check_writable, read_items, read_tree, write_tree
+    from cladify.tree._files import check_tree_name
+
+    check_tree_name(target)
+    check_writable(target, source, items)
+    names = None if items is None else read_items(items, items_column)
+    tree = read_tree(source, names)
+    names = names if names is not None else tree.info.get("names")
+    write_tree(tree, target, _checked(names, tree, items))
+    if as_json:
+        print_json({"file": str(target), "n_leaves": tree.n_leaves, "n_nodes": tree.n_nodes})
+    else:
+        print(f"{target}: {count(tree.n_leaves, 'leaf', 'leaves')}, {target.stat().st_size / 1e6:.3g} MB")
+
+
+def _read(tree_file: Path, items: Path | None, items_column: str | None) -> tuple[Tree, list[str] | None]:
+    """The tree and the names of its leaves: those given, or those the tree was read with."""
+    from cladify.io import read_tree
+
+    tree = read_tree(tree_file)
+    return tree, _names(tree, tree_file, items, items_column)
+
+
+def _names(tree: Hierarchy, tree_file: Path, items: Path | None, items_column: str | None) -> list[str] | None:
+    """The names of the leaves: those given, or those the tree was read with."""
+    names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
+    return names if names is not None else tree.info.get("names")
+
+
+def _checked(names: list[str] | None, tree: Tree, items: Path | None) -> list[str] | None:
+    from cladify.io import check_items
+
+    if names is not None:
+        check_items(names, tree.n_leaves, what=f"items in {items}" if items else "names", rows="leaves")
+    return names
+
+
+def _one_line(text: str) -> str:
+    from cladify.tree._text import one_line
+
+    return printable(one_line(text, len(text)))

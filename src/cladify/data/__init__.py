@@ -1,0 +1,7 @@
+"""What X is: rows, graphs and given pairs, with the metric between them, checked and decided once."""
+
+from cladify.data.features import FeatureMap
+from cladify.data.graph import NeighborGraph
+from cladify.data.points import Points, as_points
+
+__all__ = ["FeatureMap", "NeighborGraph", "Points", "as_points"]

@@ -1,6 +1,0 @@
-"""Trees of a graph of neighbours: the default method, and how firmly items sit in their clusters."""
-
-from cladify.graph.confidence import confidence
-from cladify.graph.graph_tree import GraphTree
-
-__all__ = ["GraphTree", "confidence"]

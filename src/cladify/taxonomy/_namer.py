@@ -1,0 +1,167 @@
+"""Names from a function of the user's, such as a call to a language model: in batches, with a cache and retries.
+
+Nothing is sent anywhere by cladify: the function gets views of groups and returns names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cladify._kit.params import check_int
+from cladify._kit.progress import Progress
+from cladify.errors import FileError, InvalidInput
+from cladify.taxonomy._wording import printable, shorten
+
+if TYPE_CHECKING:
+    from cladify.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["ClusterView", "Namer", "ask"]
+
+#: Seconds before the first repetition of a failing call; each next one waits twice as long.
+PAUSE = 1.0
+_MOST_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """What a namer sees of a group."""
+
+    name: str  # the automatic one
+    size: int
+    path: tuple[str, ...]  # names of the groups above it, the largest first
+    keywords: tuple[str, ...]
+    examples: tuple[str, ...]  # central items
+    boundary: tuple[str, ...]  # items that might belong to a sibling
+    siblings: tuple[str, ...]  # automatic names of the groups beside it
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values."""
+        return asdict(self)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same content: the key of a cache."""
+        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+Namer = Callable[[list[ClusterView]], Sequence[str]]
+
+
+def view(taxonomy: Taxonomy, v: int, automatic: dict[int, str]) -> ClusterView:
+    """What there is to say about a group, all of it short and printable."""
+    tree, n = taxonomy.tree, taxonomy.n_items
+    beside = tree.children(tree.parent[v])
+    examples = taxonomy.examples(v, 8)
+    return ClusterView(
+        name=automatic[v],
+        size=int(tree.size[v]),
+        path=tuple(automatic[u] for u in taxonomy.path(v)[:-1]),
+        keywords=tuple(taxonomy.keywords(v)),
+        examples=tuple(shorten(item, _MOST_CHARACTERS) for item in examples.central),
+        boundary=tuple(shorten(item, _MOST_CHARACTERS) for item in examples.boundary[:3]),
+        siblings=tuple(automatic[int(u)] for u in beside if u >= n and u != v),
+    )
+
+
+def ask(
+    taxonomy: Taxonomy,
+    namer: Namer,
+    *,
+    batch_size: int,
+    retries: int,
+    cache: str | os.PathLike[str] | None,
+    report: Progress,
+) -> None:
+    """Name the groups of a taxonomy by ``namer``, top down; what was answered stays, whatever fails later."""
+    if not callable(namer):
+        raise InvalidInput("namer must be a function that takes a list of ClusterView and returns a name for each.")
+    batch_size = check_int("batch_size", batch_size, low=1)
+    retries = check_int("retries", retries, low=0)
+    tree, n = taxonomy.tree, taxonomy.n_items
+    by_hand = taxonomy._edited.names
+    automatic = taxonomy.names
+    nodes = [v for v in range(tree.root - 1, n - 1, -1) if int(taxonomy.keys[v]) not in by_hand]
+    views = {v: view(taxonomy, v, automatic) for v in nodes}
+    known = _read_cache(cache)
+    with report.stage("naming", len(nodes)) as advance:
+        waiting = []
+        for v in nodes:
+            answer = known.get(views[v].fingerprint)
+            if answer is None:
+                waiting.append(v)
+            else:
+                _set_name(taxonomy, v, answer)
+                advance()
+        for start in range(0, len(waiting), batch_size):
+            batch = waiting[start : start + batch_size]
+            names = _answers(namer, [views[v] for v in batch], retries)
+            for v, name in zip(batch, names, strict=True):
+                _set_name(taxonomy, v, name)
+            _add_to_cache(cache, [views[v].fingerprint for v in batch], names)
+            advance(len(batch))
+
+
+def _set_name(taxonomy: Taxonomy, v: int, name: str) -> None:
+    for key in taxonomy._base_keys(v)[:1]:
+        taxonomy._names[key - taxonomy.n_items] = name
+
+
+def _answers(namer: Namer, views: list[ClusterView], retries: int) -> list[str]:
+    """What the namer says about one batch, asked again after a pause where it fails."""
+    for attempt in range(retries + 1):
+        try:
+            names = namer(views)
+            if isinstance(names, str) or len(names) != len(views) or not all(isinstance(name, str) for name in names):
+                what = f"{len(names)} names" if not isinstance(names, str) else "one text"
+                raise InvalidInput(f"it gave {what} for {len(views)} groups; it must give a text for each.")
+            cleaned = [shorten(name, 120) for name in names]
+            return [name or view.name for name, view in zip(cleaned, views, strict=True)]
+        except Exception as error:
+            if attempt == retries:
+                raise InvalidInput(
+                    f"the namer failed {retries + 1} times: {printable(f'{type(error).__name__}: {error}')[:200]} "
+                    "Names given so far are kept; call it again to go on."
+                ) from error
+            time.sleep(PAUSE * 2**attempt)
+    raise AssertionError
+
+
+def _read_cache(cache: str | os.PathLike[str] | None) -> dict[str, str]:
+    """Answers of earlier runs; a last line cut short by an interruption is left out."""
+    if cache is None or not Path(cache).exists():
+        return {}
+    known = {}
+    try:
+        lines = Path(cache).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError as error:
+        raise FileError(f"Cannot read {cache}: {error.strerror or error}.") from None
+    for line in lines:
+        try:
+            entry = json.loads(line)
+            known[str(entry["view"])] = shorten(entry["name"], 120)
+        except (ValueError, KeyError, TypeError):
+            continue
+    return known
+
+
+def _add_to_cache(cache: str | os.PathLike[str] | None, prints: list[str], names: list[str]) -> None:
+    if cache is None:
+        return
+    lines = [
+        json.dumps({"view": mark, "name": name}, ensure_ascii=False) for mark, name in zip(prints, names, strict=True)
+    ]
+    try:
+        with open(cache, "a", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FileError(f"cannot write {cache}: {error.strerror or error}; choose another place.") from None

@@ -1,0 +1,161 @@
+"""Where new items belong in a finished taxonomy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cladify.errors import CladifyError, InvalidInput
+from cladify.taxonomy._geometry import groups_by_depth, n_neighbors_for
+from cladify.taxonomy._items import as_texts
+from cladify.taxonomy._levels import labels_of
+from cladify.taxonomy._table import chosen_levels, level_columns, path_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from cladify.taxonomy.taxonomy import Taxonomy
+
+__all__ = ["place", "vectors_of"]
+
+#: Likeness at which a centre counts e times as much as another, in cosine.
+_TEMPERATURE = 0.05
+
+
+def place(taxonomy: Taxonomy, X_new: Any, levels: Any) -> pa.Table:
+    """A row a new item; see :meth:`cladify.Taxonomy.place`."""
+    import pyarrow as pa
+
+    X_new = _new_rows(taxonomy, X_new)
+    X = vectors_of(taxonomy)
+    lowest, shares = _by_neighbors(taxonomy, X, X_new) if X is not None else _by_centres(taxonomy, X_new)
+    tree = taxonomy.tree
+    columns: dict[str, Any] = {"row": pa.array(np.arange(len(lowest)))}
+    for i, level in enumerate(chosen_levels(taxonomy, levels), 1):
+        of_node = _labels_of_nodes(taxonomy, level.nodes)
+        labels = of_node[lowest]
+        nodes = np.where(labels >= 0, np.array(level.nodes)[labels], lowest)
+        confidence = shares[np.arange(len(lowest)), tree.node_depth[nodes]]
+        columns |= level_columns(taxonomy, i, level, labels, nodes, confidence)
+    steps = [
+        [float(shares[i, d]) for d in range(1, int(tree.node_depth[v]) + 1)] for i, v in enumerate(lowest.tolist())
+    ]
+    columns |= path_columns(taxonomy, lowest)
+    return pa.table({**columns, "path_confidence": pa.array(steps, pa.list_(pa.float32()))})
+
+
+def _new_rows(taxonomy: Taxonomy, X_new: Any) -> np.ndarray:
+    first = X_new[0] if isinstance(X_new, list | tuple) and X_new else None
+    is_text = isinstance(first, str) or str(getattr(X_new, "dtype", "")) in ("object", "str", "string")
+    if is_text:
+        if taxonomy._embedder is None:
+            raise InvalidInput("this taxonomy was not made from texts by cladify; place takes vectors of new items.")
+        return taxonomy._embedder.transform(as_texts(X_new))
+    from cladify.data._vectors import check_vectors
+
+    return check_vectors(X_new, accept_sparse=False)
+
+
+def vectors_of(taxonomy: Taxonomy) -> np.ndarray | None:
+    """The vectors of the items: those at hand, else those where the file says they are; None if they are gone."""
+    if taxonomy._X is None and taxonomy.vectors_at and Path(str(taxonomy.vectors_at.get("path"))).exists():
+        from cladify.io import read_vectors
+
+        try:
+            X = read_vectors(taxonomy.vectors_at["path"], column=taxonomy.vectors_at.get("column"))
+        except CladifyError:
+            return None
+        taxonomy._X = X if X.shape[0] == taxonomy.n_items else None
+    return taxonomy._X
+
+
+def _by_neighbors(taxonomy: Taxonomy, X: Any, X_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest group of each new row; at each depth its share of what the row's neighbours say for it or another."""
+    from cladify.neighbors import query
+
+    tree = taxonomy.tree
+    k = n_neighbors_for(taxonomy.n_items)
+    metric = taxonomy.info.get("metric", "cosine")
+    found = query(X, X_new, k=k, metric=metric)
+    if X.shape[1] != X_new.shape[1]:
+        raise InvalidInput(f"new items have {X_new.shape[1]} dimensions and the taxonomy's {X.shape[1]}.")
+    near = found.indices.astype(np.int64)
+    m = len(near)
+    shares = np.zeros((m, max(tree.depth, 1)))
+    shares[:, 0] = 1.0
+    lowest = np.full(m, tree.root)
+    same = _is_same(X, X_new, near[:, 0])
+    groups = groups_by_depth(tree)
+    for d in range(1, tree.depth):
+        here = groups[near, d]
+        inside = groups[near, d - 1] == lowest[:, None]
+        votes = (here[:, :, None] == here[:, None, :]).sum(axis=2)
+        candidates = np.where(inside, votes, 0)
+        candidates[same, 0] = 2 * k  # what is there already goes to its own place
+        best = candidates.argmax(axis=1)
+        chosen = here[np.arange(m), best]
+        own = votes[np.arange(m), best]
+        other = np.where(here == chosen[:, None], 0, votes).max(axis=1)
+        lowest = chosen
+        shares[:, d] = own / (own + other)
+    return lowest, shares
+
+
+def _is_same(X: Any, X_new: np.ndarray, nearest: np.ndarray) -> np.ndarray:
+    """Which new rows equal their nearest old one."""
+    from cladify.data._vectors import is_sparse
+
+    old = X[nearest]
+    old = old.toarray() if is_sparse(old) else np.asarray(old)
+    return (old == X_new).all(axis=1)
+
+
+def _by_centres(taxonomy: Taxonomy, X_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From the top down, always to the child with the nearest centre; confidence is its weight among its siblings'."""
+    centres = taxonomy._geometry.centres
+    if centres is None:
+        raise InvalidInput("the vectors of this taxonomy are not at hand; say where they are with vectors_at.")
+    if centres.shape[1] != X_new.shape[1]:
+        raise InvalidInput(f"new items have {X_new.shape[1]} dimensions and the taxonomy's {centres.shape[1]}.")
+    tree, n = taxonomy.tree, taxonomy.n_items
+    base_size = taxonomy._base.size
+    angular = taxonomy.info.get("metric") in ("cosine", "dot")
+    rows = X_new.astype(np.float32)
+    if angular:
+        rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
+    m = len(rows)
+    shares = np.zeros((m, max(tree.depth, 1)))
+    shares[:, 0] = 1.0
+    lowest = np.full(m, tree.root)
+    for v in range(tree.root, n - 1, -1):  # parents before children
+        here = np.flatnonzero(lowest == v)
+        children = [int(c) for c in tree.children(v) if c >= n]
+        if not len(here) or not children:
+            continue
+        middle = []
+        for child in children:
+            keys = np.array(taxonomy._base_keys(child))
+            middle.append(np.average(centres[keys - n], axis=0, weights=base_size[keys]))
+        targets = np.array(middle, np.float32)
+        nearness = rows[here] @ targets.T
+        if not angular:
+            nearness -= 0.5 * np.einsum("ij,ij->i", targets, targets)
+        spread = _TEMPERATURE if angular else max(float(nearness.std()), 1e-12)
+        weight = np.exp((nearness - nearness.max(axis=1, keepdims=True)) / spread)
+        weight /= weight.sum(axis=1, keepdims=True)
+        best = weight.argmax(axis=1)
+        depth = int(tree.node_depth[v])
+        lowest[here] = np.array(children)[best]
+        shares[here, depth + 1] = shares[here, depth] * weight[np.arange(len(here)), best]
+    return lowest, shares
+
+
+def _labels_of_nodes(taxonomy: Taxonomy, nodes: tuple[int, ...]) -> np.ndarray:
+    """Index among ``nodes`` of the one that each group lies in, -1 for none (it lies above)."""
+    tree = taxonomy.tree
+    first = tree.leaf_order[tree.first]
+    label = labels_of(tree, nodes)[first]
+    size = tree.size[np.array(nodes)][label]
+    return np.where(tree.size <= size, label, -1)
