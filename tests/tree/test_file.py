@@ -152,7 +152,7 @@ def test_no_pickles_and_no_bombs(tmp_path):
 
 
 def test_a_broken_tree_in_a_whole_file(tmp_path):
-    from cladify.io import treefile
+    from cladify.tree import _file as treefile
 
     path = tmp_path / "a.tree"
     tree = random_tree(4, 0)
