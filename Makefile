@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-NATIVE := CMakeLists.txt $(wildcard core/*/*.hpp core/*/*.cpp)
+SOURCES := $(shell find core -name "*.[ch]pp")
+NATIVE := CMakeLists.txt $(SOURCES)
 JOBS ?= 2
 # One version for all tests of the PyTorch part; users may have any that the extra allows.
 TORCH := torch==2.13.0
@@ -26,7 +27,7 @@ docs: $(VENV)/.docs
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror core/*/*.hpp core/*/*.cpp tests/core/*.cpp
+	$(BIN)/clang-format --dry-run --Werror $(SOURCES) tests/core/*.cpp
 
 # The native core under AddressSanitizer with UBSan, then under ThreadSanitizer: its unit tests, and every test that calls
 # it, each in an environment of its own. A sanitizer that this compiler or machine lacks is named and left out. libstdc++

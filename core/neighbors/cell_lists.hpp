@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "neighbors/topk.hpp"
+#include "data/topk.hpp"
 
 namespace cladify {
 

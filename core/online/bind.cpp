@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "online/buffer.hpp"
-#include "online/graph_tree.hpp"
 #include "online/insert.hpp"
 #include "online/levels.hpp"
+#include "online/live_tree.hpp"
 #include "online/nearby.hpp"
 #include "online/perch.hpp"
 #include "online/recluster.hpp"
@@ -212,9 +212,9 @@ void restore_lists(G& g, In1<Node> from, In1<Node> to, In1<float> weight, In1<st
     for (std::size_t v = 0; v < lost.size(); ++v) lists.restore(static_cast<Node>(v), lost.data()[v] != 0);
 }
 
-void bind_graph_tree(nb::module_& m) {
-    using G = online::GraphTree;
-    nb::class_<G>(m, "OnlineGraph")
+void bind_live_tree(nb::module_& m) {
+    using G = online::LiveTree;
+    nb::class_<G>(m, "OnlineLiveTree")
         .def(nb::init<Tree&, int, int, int, Node>(), nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("neighbors"),
              nb::arg("rank"), nb::arg("tries"), nb::arg("largest"))
         .def("load", &of_lists<G, &G::load>)
@@ -299,7 +299,7 @@ void bind_levels(nb::module_& m) {
 }  // namespace
 
 void bind_online(nb::module_& m) {
-    bind_graph_tree(m);
+    bind_live_tree(m);
     bind_levels(m);
     nb::class_<Percher>(m, "OnlinePerch")
         .def(

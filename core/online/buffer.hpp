@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "live/tree.hpp"
+#include "mutable/tree.hpp"
 #include "online/linkage.hpp"
 
 namespace cladify::online {

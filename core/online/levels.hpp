@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "live/tree.hpp"
+#include "mutable/tree.hpp"
 #include "online/neighbor_lists.hpp"
 
 namespace cladify::online {

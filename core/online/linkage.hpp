@@ -5,7 +5,7 @@
 #include <functional>
 #include <span>
 
-#include "live/tree.hpp"
+#include "mutable/tree.hpp"
 
 namespace cladify::online {
 

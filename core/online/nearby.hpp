@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/vectors.hpp"
+#include "data/topk.hpp"
 #include "neighbors/cell_lists.hpp"
-#include "neighbors/topk.hpp"
 #include "online/neighbor_lists.hpp"
 
 namespace cladify::online {

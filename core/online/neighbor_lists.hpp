@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "live/tree.hpp"
+#include "mutable/tree.hpp"
 
 namespace cladify::online {
 

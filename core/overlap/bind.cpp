@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "overlap/dag.hpp"
 #include "overlap/llama.hpp"
 #include "overlap/soft.hpp"
+#include "tree/dag.hpp"
 
 namespace cladify {
 

@@ -23,7 +23,7 @@
 #include "common/gather.hpp"
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
-#include "overlap/cover.hpp"
+#include "tree/cover.hpp"
 
 namespace cladify {
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "agglomerate/rounds/contract.hpp"
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
-#include "overlap/cover.hpp"
 #include "overlap/links.hpp"
-#include "rounds/contract.hpp"
+#include "tree/cover.hpp"
 
 namespace cladify {
 

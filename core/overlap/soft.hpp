@@ -6,7 +6,7 @@
 
 #include "common/interrupt.hpp"
 #include "common/team.hpp"
-#include "overlap/cover.hpp"
+#include "tree/cover.hpp"
 
 namespace cladify {
 

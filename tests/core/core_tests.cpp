@@ -15,17 +15,17 @@
 #include <stdexcept>
 #include <vector>
 
+#include "agglomerate/hac/matrix.hpp"
+#include "agglomerate/hac/prim.hpp"
+#include "agglomerate/hac/reach.hpp"
 #include "common/gather.hpp"
 #include "common/lists.hpp"
 #include "common/radix_sort.hpp"
 #include "common/team.hpp"
 #include "common/union_find.hpp"
 #include "common/winner_tree.hpp"
+#include "data/topk.hpp"
 #include "divide/box.hpp"
-#include "graph/prim.hpp"
-#include "hac/matrix.hpp"
-#include "hac/reach.hpp"
-#include "neighbors/topk.hpp"
 
 namespace {
 

@@ -56,7 +56,7 @@ def test_no_other_place_is_better(seed, n):
     start = Tree(_random_parents(n, rng))
     tree = _core.MutableTree(0, 1000)
     _core.online_build(tree, start.parent, weight[:n])
-    graph = _core.OnlineGraph(tree, n, 0, 0, 10 * n)  # no subtree is large enough to move, too
+    graph = _core.OnlineLiveTree(tree, n, 0, 0, 10 * n)  # no subtree is large enough to move, too
     pairs = {}
     for i in range(n):
         near = rng.permutation(np.delete(np.arange(n), i))[: rng.integers(0, n)].astype(np.int32)

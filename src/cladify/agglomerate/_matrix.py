@@ -1,6 +1,6 @@
 """Exact linkage over a matrix of distances: complete linkage, and whatever vectors of means cannot stand for.
 
-The distances fill one half of an n × n matrix, and the native core merges in it (``core/hac/matrix.hpp``): they are
+The distances fill one half of an n × n matrix, in which the native core merges (``core/agglomerate/hac/matrix.hpp``):
 n (n − 1) / 2 values of the data's own precision, and nothing else grows with n². Single linkage of a given matrix, and
 of one that does not fit, is a spanning tree that grows with one row of distances at a time. Ward, centroid and median
 linkage read the distances as Euclidean ones, as SciPy does, and work on their squares.

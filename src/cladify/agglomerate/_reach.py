@@ -3,7 +3,7 @@
     w(i, j) = max(core_i, core_j, d(i, j) / α)
 
 Vectors whose metric is a squared distance at heart go through lists of neighbours and Borůvka's rounds
-(``core/hac/reach.hpp`` has the idea); their searches are matrix products in blocks, and blocks that lie too far away
+(``core/agglomerate/hac/reach.hpp``); their searches are matrix products in blocks, and blocks that lie too far away
 are left out. Other metrics take Prim's algorithm, a row of distances at a time. Both need memory for the data and
 a few numbers a point, never for all pairs.
 """

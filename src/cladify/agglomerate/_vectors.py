@@ -1,7 +1,7 @@
 """Exact linkage of vectors in linear memory: average, weighted, Ward, centroid, median and single.
 
 A cluster is a mean vector and a scalar; all searches for nearest clusters are matrix products, block by block, and the
-native core keeps the lists and merges (``core/hac/clusters.hpp`` has the idea and the formulas). Squared Euclidean
+native core keeps the lists and merges (formulas: ``core/agglomerate/hac/clusters.hpp``). Squared Euclidean
 distance, cosine and dot product are one case: with V(x) = 0, or max‖x‖² − ‖x‖² for the dot product, all three are
 
     D(A, B) = V(A) + V(B) + ‖μ(A) − μ(B)‖², V(A ∪ B) = a V(A) + b V(B) + ab ‖μ(A) − μ(B)‖², a = |A|/|A ∪ B|, b = 1 − a

@@ -1,6 +1,6 @@
 """The clusters of one part between two rounds, in files, and the steps of a round on them.
 
-The same contraction as the native one (``core/rounds/contract.hpp``), cluster by cluster and digit for digit: a cluster
+The contraction of the native core (``core/agglomerate/rounds/contract.hpp``), equal digit for digit: a cluster
 is named after its smallest point, and lives in the part of that (:class:`Homes`); only clusters whose nearest has
 changed are looked at again; edges are added up in the same order. So the merges are those of the local engine, whatever
 the number of parts.
@@ -49,7 +49,7 @@ _LISTS = 16  # files of lists that a part may have before they become one
 
 @dataclass(frozen=True)
 class Rule:
-    """What a round merges; see ``Rule`` in ``core/rounds/contract.hpp``."""
+    """What a round merges; see ``Rule`` in ``core/agglomerate/rounds/contract.hpp``."""
 
     threshold: float
     pairs: bool

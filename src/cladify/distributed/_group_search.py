@@ -237,7 +237,7 @@ def _least(z: Rows, some: slice, last: np.ndarray) -> np.ndarray:
 
 
 def _floor_keys(least: np.ndarray) -> np.ndarray:
-    """Keys of the core's heaps that stand for a score and for no row (``core/neighbors/topk.hpp``)."""
+    """Keys of the core's heaps that stand for a score and for no row (``core/data/topk.hpp``)."""
     bits = (least + np.float32(0)).view(np.uint32)
     ordered = bits ^ np.where(bits >> 31, np.uint32(0xFFFFFFFF), np.uint32(0x80000000))
     return np.where(np.isneginf(least), np.uint64(0), ordered.astype(np.uint64) << np.uint64(32))

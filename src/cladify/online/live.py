@@ -175,7 +175,7 @@ class LiveTree(NeighborTree):
 
     def _make_graph(self, state: State) -> Any:
         rank = 0 if state.rows.similarity.name == "dot" else SCALE_AT + 1
-        return _core.OnlineGraph(state.tree, self.n_neighbors, rank, _TRIES, _LARGEST)
+        return _core.OnlineLiveTree(state.tree, self.n_neighbors, rank, _TRIES, _LARGEST)
 
     def _weigh(self, state: State, value: np.ndarray, there: np.ndarray) -> np.ndarray:
         name = state.rows.similarity.name

@@ -1,0 +1,155 @@
+// How the pairs of leaves are stored, and W(S, j) of a subtree S with every leaf j.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "refinement/control.hpp"
+#include "refinement/tree.hpp"
+
+namespace cladify::refine {
+
+// Every pair. All nodes have a row, the sum of those of their leaves, which moves keep up to date.
+class DenseRows {
+public:
+    struct Scratch {};
+
+    // `rows`: n x n weights, the diagonal 0.
+    DenseRows(Node n, std::vector<double> rows) : n_(n), rows_(std::move(rows)) {
+        rows_.resize(static_cast<std::size_t>(2 * n_ - 1) * n_);
+    }
+
+    template <typename F>
+    void each(Node leaf, F&& use) const {
+        for (Node j = 0; j < n_; ++j)
+            if (j != leaf) use(j, row(leaf)[j]);
+    }
+    template <typename F>
+    void each_with(const BinaryTree&, Node subtree, Scratch&, F&& use) const {
+        const double* w = row(subtree);
+        for (Node j = 0; j < n_; ++j) use(j, w[j]);
+    }
+
+    void refresh(BinaryTree& tree, Control& control) {
+        const LeafOrder order(tree);
+        for (Node v : tree.postorder()) {
+            if (tree.is_leaf(v)) continue;
+            if (control.failed()) return;
+            Node small = tree.left[v], large = tree.right[v];
+            if (order.count[small] > order.count[large]) std::swap(small, large);
+            join(v, small, large);
+            double sum = 0.0;
+            for (Node p = order.first[small]; p < order.first[small] + order.count[small]; ++p)
+                sum += row(large)[order.leaf[p]];
+            tree.cross[v] = sum;
+        }
+    }
+    void gain(Node v, Node subtree) { add(v, subtree, 1.0); }
+    void lose(Node v, Node subtree) { add(v, subtree, -1.0); }
+    void join(Node v, Node a, Node b) {
+        double* out = row(v);
+        const double *x = row(a), *y = row(b);
+        for (Node j = 0; j < n_; ++j) out[j] = x[j] + y[j];
+    }
+
+private:
+    void add(Node v, Node subtree, double sign) {
+        double* out = row(v);
+        const double* x = row(subtree);
+        for (Node j = 0; j < n_; ++j) out[j] += sign * x[j];
+    }
+    const double* row(Node v) const { return rows_.data() + static_cast<std::size_t>(v) * n_; }
+    double* row(Node v) { return rows_.data() + static_cast<std::size_t>(v) * n_; }
+
+    Node n_;
+    std::vector<double> rows_;
+};
+
+// A row being added up that is mostly 0.
+struct SparseSum {
+    std::vector<Node> touched;
+    std::vector<double> value;
+
+    void resize(Node n) {
+        value.resize(n, 0.0);
+        seen_.resize(n, 0);
+    }
+    void add(Node j, double w) {
+        if (!seen_[j]) {
+            seen_[j] = 1;
+            touched.push_back(j);
+        }
+        value[j] += w;
+    }
+    void clear() {
+        for (Node j : touched) value[j] = 0.0, seen_[j] = 0;
+        touched.clear();
+    }
+
+private:
+    std::vector<char> seen_;
+};
+
+// The pairs that are not 0. Only leaves have rows: moves change nothing, and a subtree adds up those of its leaves.
+class SparseRows {
+public:
+    struct Scratch {
+        SparseSum sum;
+        std::vector<Node> stack;
+    };
+
+    // Pairs of leaf i: those in [start[i], start[i + 1]).
+    SparseRows(std::vector<std::int64_t> start, std::vector<Node> to, std::vector<double> weight)
+        : start_(std::move(start)), to_(std::move(to)), weight_(std::move(weight)) {}
+
+    template <typename F>
+    void each(Node leaf, F&& use) const {
+        for (std::int64_t e = start_[leaf]; e < start_[leaf + 1]; ++e) use(to_[e], weight_[e]);
+    }
+    template <typename F>
+    void each_with(const BinaryTree& tree, Node subtree, Scratch& scratch, F&& use) const {
+        auto& [sum, stack] = scratch;
+        sum.resize(tree.leaves);
+        stack.assign(1, subtree);
+        while (!stack.empty()) {
+            const Node v = stack.back();
+            stack.pop_back();
+            if (tree.is_leaf(v)) {
+                each(v, [&](Node j, double w) { sum.add(j, w); });
+            } else {
+                stack.push_back(tree.left[v]);
+                stack.push_back(tree.right[v]);
+            }
+        }
+        for (Node j : sum.touched) use(j, sum.value[j]);
+        sum.clear();
+    }
+
+    // Every pair counts for the node where it meets, found from the smaller side.
+    void refresh(BinaryTree& tree, Control& control) {
+        const LeafOrder order(tree);
+        for (Node v = tree.leaves; v < tree.nodes(); ++v) {
+            if (v % 256 == 0 && control.failed()) return;
+            Node small = tree.left[v], large = tree.right[v];
+            if (order.count[small] > order.count[large]) std::swap(small, large);
+            double sum = 0.0;
+            for (Node p = order.first[small]; p < order.first[small] + order.count[small]; ++p)
+                each(order.leaf[p], [&](Node j, double w) {
+                    if (order.holds(large, j)) sum += w;
+                });
+            tree.cross[v] = sum;
+        }
+    }
+    void gain(Node, Node) {}
+    void lose(Node, Node) {}
+    void join(Node, Node, Node) {}
+
+private:
+    std::vector<std::int64_t> start_;
+    std::vector<Node> to_;
+    std::vector<double> weight_;
+};
+
+}  // namespace cladify::refine
