@@ -46,32 +46,19 @@ inline bool python_wants_stop() {
 
 inline Interrupt python_interrupt() { return Interrupt(&python_wants_stop); }
 
-// Each bindings file defines one of these; module.cpp calls them all.
-void bind_cell_lists(nb::module_& m);
-void bind_cpu(nb::module_& m);
-void bind_alloc(nb::module_& m);
-void bind_linkage(nb::module_& m);
-void bind_contract(nb::module_& m);
-void bind_graph(nb::module_& m);
+// The bindings of each folder, which common/bind.cpp calls.
+void bind_data(nb::module_& m);
+void bind_divide(nb::module_& m);
 void bind_hac(nb::module_& m);
 void bind_hyperbolic(nb::module_& m);
-void bind_leaf_order(nb::module_& m);
 void bind_metrics(nb::module_& m);
-void bind_online(nb::module_& m);
-void bind_hac_matrix(nb::module_& m);
-void bind_live(nb::module_& m);
-void bind_divide(nb::module_& m);
-void bind_newick(nb::module_& m);
-void bind_norms(nb::module_& m);
+void bind_mutable(nb::module_& m);
+void bind_neighbors(nb::module_& m);
 void bind_objectives(nb::module_& m);
-void bind_pairs(nb::module_& m);
-void bind_random_trees(nb::module_& m);
-void bind_reach(nb::module_& m);
-void bind_sparse(nb::module_& m);
-void bind_topk(nb::module_& m);
-void bind_tree(nb::module_& m);
+void bind_online(nb::module_& m);
 void bind_overlap(nb::module_& m);
-void bind_reading(nb::module_& m);
-void bind_refine(nb::module_& m);
+void bind_refinement(nb::module_& m);
+void bind_rounds(nb::module_& m);
+void bind_tree(nb::module_& m);
 
 }  // namespace cladify

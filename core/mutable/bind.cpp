@@ -154,7 +154,7 @@ auto of_node(F f) {
 }
 }  // namespace
 
-void bind_live(nb::module_& m) {
+void bind_mutable(nb::module_& m) {
     nb::class_<Tree>(m, "MutableTree")
         .def(nb::init<std::size_t, std::size_t>(), nb::arg("width"), nb::arg("log_limit"))
         .def_prop_ro("root", [](const Tree& t) { return t.root; })

@@ -40,7 +40,7 @@ auto reached(In2<float> score, In1<float> row_bias, In1<float> reach) {
 }
 }  // namespace
 
-void bind_cell_lists(nb::module_& m) {
+void bind_neighbors(nb::module_& m) {
     nb::class_<CellLists>(m, "CellLists")
         .def(nb::init<std::size_t>(), nb::arg("cells"))
         .def("__len__", &CellLists::cells)

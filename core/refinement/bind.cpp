@@ -130,7 +130,7 @@ void bind_matrices(nb::module_& m, const char* name) {
 }
 }  // namespace
 
-void bind_refine(nb::module_& m) {
+void bind_refinement(nb::module_& m) {
     bind_features<float>(m, "RefineFeatures32");
     bind_features<double>(m, "RefineFeatures64");
     bind_graphs<float>(m, "RefineGraph32");

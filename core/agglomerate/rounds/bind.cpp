@@ -249,18 +249,7 @@ nb::tuple single_linkage(In1<std::int64_t> indptr, In1<std::int32_t> indices, In
 
 }  // namespace
 
-void bind_linkage(nb::module_& m) {
-    nb::enum_<Linkage>(m, "Linkage")
-        .value("single", Linkage::single)
-        .value("complete", Linkage::complete)
-        .value("average", Linkage::average)
-        .value("weighted", Linkage::weighted)
-        .value("ward", Linkage::ward)
-        .value("centroid", Linkage::centroid)
-        .value("median", Linkage::median);
-}
-
-void bind_contract(nb::module_& m) {
+void bind_rounds(nb::module_& m) {
     m.def("round_tree", &round_tree_arrays, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("round"));
     m.def("unite_candidates", &unite_candidates, nb::arg("left"), nb::arg("right"), nb::arg("similarity"), nb::arg("n"),
           nb::arg("matching"));

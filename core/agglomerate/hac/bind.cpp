@@ -1,0 +1,309 @@
+// Bindings of hierarchical agglomeration: of matrices, of vectors in linear memory, and by mutual reachability.
+#include "common/bind.hpp"
+
+#include "agglomerate/hac/centroid.hpp"
+#include "agglomerate/hac/condense.hpp"
+#include "agglomerate/hac/growing_tree.hpp"
+#include "agglomerate/hac/matrix.hpp"
+#include "agglomerate/hac/mst.hpp"
+#include "agglomerate/hac/prim.hpp"
+#include "agglomerate/hac/reach.hpp"
+#include "agglomerate/hac/reducible.hpp"
+#include "agglomerate/hac/search.hpp"
+#include "agglomerate/hac/single.hpp"
+#include "common/duplicates.hpp"
+
+namespace cladify {
+namespace {
+
+// Keeps the matrix that it works in alive.
+template <typename T>
+class Hac {
+public:
+    Hac(Out1<T> distance, Linkage linkage, In1<double> weight, int threads)
+        : distance_(distance), hac_(distance_.data(), weight.size(), linkage, weight.data(), threads) {}
+
+    void start() {
+        Interrupt interrupt = python_interrupt();
+        hac_.start(interrupt);
+    }
+
+    void run(std::size_t merges) {
+        Interrupt interrupt = python_interrupt();
+        hac_.run(merges, interrupt);
+    }
+
+    std::size_t alive() const { return hac_.alive(); }
+    const MergeList& merges() const { return hac_.merges; }
+
+private:
+    Out1<T> distance_;
+    HacMatrix<T> hac_;
+};
+
+template <typename T>
+void bind(nb::module_& m, const char* name) {
+    using Release = nb::call_guard<nb::gil_scoped_release>;
+    nb::class_<Hac<T>>(m, name)
+        .def(nb::init<Out1<T>, Linkage, In1<double>, int>(), nb::arg("distance"), nb::arg("linkage"), nb::arg("weight"),
+             nb::arg("threads"))
+        .def("start", &Hac<T>::start, Release())
+        .def("run", &Hac<T>::run, Release(), nb::arg("merges"))
+        .def_prop_ro("alive", &Hac<T>::alive)
+        .def("merges", [](const Hac<T>& hac) {
+            const MergeList& merges = hac.merges();
+            return nb::make_tuple(to_numpy(merges.left), to_numpy(merges.right), to_numpy(merges.height));
+        });
+}
+
+template <typename T>
+std::int32_t add_row(GrowingTree& tree, std::int32_t at, In1<T> row) {
+    nb::gil_scoped_release release;
+    return tree.add(at, row.data());
+}
+
+using Release = nb::call_guard<nb::gil_scoped_release>;
+
+// The clusters and the search for them in one object, which keeps the arrays that it works in alive.
+class VectorHac {
+public:
+    VectorHac(Out2<double> mean, Out2<float> mean32, Linkage linkage, std::size_t list_size, In1<double> weight,
+              In1<double> spread, In1<std::int32_t> id, In1<std::int32_t> leaf, std::int32_t first_id, int threads)
+        : mean_(mean), mean32_(mean32), team_(threads) {
+        const auto make = [&]<class Kind>(Kind*) -> std::unique_ptr<HacClusters> {
+            return std::make_unique<Kind>(mean_.data(), mean32_.data(), mean_.shape(0), mean_.shape(1), linkage,
+                                          list_size, weight.data(), spread.data(), id.data(), leaf.data(), first_id);
+        };
+        switch (linkage) {
+            case Linkage::single:
+                clusters = make(static_cast<HacSingle*>(nullptr));
+                break;
+            case Linkage::centroid:
+            case Linkage::median:
+                clusters = make(static_cast<HacCentroid*>(nullptr));
+                break;
+            case Linkage::average:
+            case Linkage::weighted:
+            case Linkage::ward:
+                clusters = make(static_cast<HacReducible*>(nullptr));
+                break;
+            case Linkage::complete:
+                throw std::invalid_argument("complete linkage of vectors needs a matrix");
+        }
+        search = std::make_unique<HacSearch>(*clusters);
+    }
+
+    // As HacClusters::run, with the searches that are too small for matrix products.
+    Array1<std::int32_t> run(std::size_t until, double limit, std::size_t merges) {
+        constexpr std::size_t kFew = 8;
+        std::vector<std::int32_t> rows;
+        {
+            nb::gil_scoped_release release;
+            Interrupt interrupt = python_interrupt();
+            const std::size_t stop = clusters->height.size() + merges;
+            while (true) {
+                rows = clusters->run(until, limit, stop - clusters->height.size(), interrupt);
+                if (rows.empty() || rows.size() > kFew) break;
+                search->few(std::move(rows), team_, interrupt);
+            }
+        }
+        return to_numpy(std::move(rows));
+    }
+
+    std::unique_ptr<HacClusters> clusters;
+    std::unique_ptr<HacSearch> search;
+
+private:
+    Out2<double> mean_;
+    Out2<float> mean32_;
+    Team team_;
+};
+
+// A method of HacSearch that takes a block of products, its first row and its first column.
+template <auto Scan>
+void scan(VectorHac& hac, In2<float> product, std::size_t row, std::size_t column) {
+    (*hac.search.*Scan)(product.data(), row, product.shape(0), column, product.shape(1));
+}
+
+template <typename T>
+Array1<std::int32_t> first_equal(In2<T> data) {
+    std::vector<std::int32_t> first;
+    {
+        nb::gil_scoped_release release;
+        first = first_equal_rows(data.data(), data.shape(0), data.shape(1));
+    }
+    return to_numpy(std::move(first));
+}
+
+template <typename T>
+std::span<const T> view(const In1<T>& a) {
+    return {a.data(), a.size()};
+}
+
+// `rows` and `columns` are empty where products are all there is.
+template <typename T>
+void scan_reach(In2<T> product, In1<T> row_square, In1<T> column_square, In1<std::int32_t> row_group,
+          In1<std::int32_t> column_group, In1<std::int32_t> column_id, In1<double> column_core, double scale,
+          double margin, In2<double> rows, In2<double> columns, Out2<double> value, Out2<std::int32_t> id,
+          Out2<std::int32_t> group) {
+    nb::gil_scoped_release release;
+    const bool dense = rows.shape(0) > 0;
+    const ReachBlock<T> block{product.data(),
+                              product.shape(0),
+                              product.shape(1),
+                              row_square.data(),
+                              column_square.data(),
+                              row_group.data(),
+                              column_group.data(),
+                              column_id.data(),
+                              column_core.data(),
+                              scale,
+                              margin,
+                              dense ? rows.data() : nullptr,
+                              dense ? columns.data() : nullptr,
+                              rows.shape(1)};
+    reach_scan(block, value.shape(1), value.data(), id.data(), group.data());
+}
+
+nb::tuple edges(const ReachForest& forest) {
+    std::vector<std::int32_t> low, high;
+    std::vector<double> value;
+    for (const ReachForest::Edge& edge : forest.edges()) {
+        low.push_back(edge.low);
+        high.push_back(edge.high);
+        value.push_back(edge.value);
+    }
+    return nb::make_tuple(to_numpy(std::move(low)), to_numpy(std::move(high)), to_numpy(std::move(value)));
+}
+
+nb::tuple prim(In1<std::int32_t> a, In1<std::int32_t> b, In1<double> value, std::size_t n) {
+    TreeEdges tree;
+    {
+        nb::gil_scoped_release release;
+        Interrupt interrupt = python_interrupt();
+        tree = prim_edges(view(a), view(b), view(value), n, interrupt);
+    }
+    return nb::make_tuple(to_numpy(std::move(tree.source)), to_numpy(std::move(tree.target)),
+                          to_numpy(std::move(tree.value)));
+}
+
+nb::tuple merge_ordered(In1<std::int32_t> a, In1<std::int32_t> b, In1<double> length, In1<std::int32_t> order,
+                        std::int32_t first) {
+    MergeList merges;
+    {
+        nb::gil_scoped_release release;
+        merges = merge_in_order(a.data(), b.data(), length.data(), view(order), first);
+    }
+    return nb::make_tuple(to_numpy(std::move(merges.left)), to_numpy(std::move(merges.right)),
+                          to_numpy(std::move(merges.height)));
+}
+
+nb::tuple condense(In1<std::int64_t> parent, In1<double> size, In1<double> height, std::int64_t n_leaves,
+                   double min_size) {
+    CondensedRows rows;
+    {
+        nb::gil_scoped_release release;
+        rows = condense_tree(view(parent), view(size), view(height), n_leaves, min_size);
+    }
+    return nb::make_tuple(to_numpy(std::move(rows.parent)), to_numpy(std::move(rows.child)),
+                          to_numpy(std::move(rows.lambda)), to_numpy(std::move(rows.size)));
+}
+
+}  // namespace
+
+void bind_hac(nb::module_& m) {
+    nb::enum_<Linkage>(m, "Linkage")
+        .value("single", Linkage::single)
+        .value("complete", Linkage::complete)
+        .value("average", Linkage::average)
+        .value("weighted", Linkage::weighted)
+        .value("ward", Linkage::ward)
+        .value("centroid", Linkage::centroid)
+        .value("median", Linkage::median);
+    bind<float>(m, "MatrixHac32");
+    bind<double>(m, "MatrixHac64");
+    nb::class_<GrowingTree>(m, "GrowingTree")
+        .def(nb::init<std::size_t>(), nb::arg("n"))
+        .def("add", &add_row<float>, nb::arg("at"), nb::arg("row"))
+        .def("add", &add_row<double>, nb::arg("at"), nb::arg("row"))
+        .def("edges", [](const GrowingTree& tree) {
+            return nb::make_tuple(to_numpy(tree.a), to_numpy(tree.b), to_numpy(tree.length));
+        });
+    nb::class_<VectorHac>(m, "VectorHac")
+        .def(nb::init<Out2<double>, Out2<float>, Linkage, std::size_t, In1<double>, In1<double>, In1<std::int32_t>,
+                      In1<std::int32_t>, std::int32_t, int>(),
+             nb::arg("mean"), nb::arg("mean32"), nb::arg("linkage"), nb::arg("list_size"), nb::arg("weight"),
+             nb::arg("spread"), nb::arg("id"), nb::arg("leaf"), nb::arg("first_id"), nb::arg("threads"))
+        .def_prop_ro("alive", [](const VectorHac& h) { return h.clusters->alive(); })
+        .def_prop_ro("slots", [](const VectorHac& h) { return h.clusters->slots(); })
+        .def("run", &VectorHac::run, nb::arg("until"), nb::arg("limit"), nb::arg("merges"))
+        .def("groups", [](const VectorHac& h) { return to_numpy(h.clusters->groups()); })
+        .def(
+            "begin",
+            [](VectorHac& h, In1<std::int32_t> rows) { h.search->begin({rows.data(), rows.data() + rows.size()}); },
+            nb::arg("rows"))
+        .def("scan", &scan<&HacSearch::scan>, Release(), nb::arg("product"), nb::arg("row"), nb::arg("column"))
+        .def("scan_both", &scan<&HacSearch::scan_both>, Release(), nb::arg("product"), nb::arg("row"),
+             nb::arg("column"))
+        .def("scan_again", &scan<&HacSearch::scan_again>, Release(), nb::arg("product"), nb::arg("row"),
+             nb::arg("column"))
+        .def(
+            "settle_all", [](VectorHac& h) { h.search->settle_all(); }, Release())
+        .def("settle", [](VectorHac& h) { return to_numpy(h.search->settle()); })
+        .def(
+            "settle_again", [](VectorHac& h) { h.search->settle_again(); }, Release())
+        .def("merges", [](const VectorHac& h) {
+            return nb::make_tuple(to_numpy(h.clusters->left), to_numpy(h.clusters->right),
+                                  to_numpy(h.clusters->height));
+        });
+    m.def(
+        "merge_edges",
+        [](In1<std::int32_t> a, In1<std::int32_t> b, In1<double> length, std::int32_t first) {
+            MergeList merges = merge_edges(a.data(), b.data(), length.data(), a.size(), first);
+            return nb::make_tuple(to_numpy(std::move(merges.left)), to_numpy(std::move(merges.right)),
+                                  to_numpy(std::move(merges.height)));
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("length"), nb::arg("first"));
+    m.def("first_equal_rows", &first_equal<double>, nb::arg("data"));
+    m.def("first_equal_rows", &first_equal<float>, nb::arg("data"));
+    m.def("reach_scan", &scan_reach<float>, nb::arg("product"), nb::arg("row_square"), nb::arg("column_square"),
+          nb::arg("row_group"), nb::arg("column_group"), nb::arg("column_id"), nb::arg("column_core"), nb::arg("scale"),
+          nb::arg("margin"), nb::arg("rows"), nb::arg("columns"), nb::arg("value"), nb::arg("id"), nb::arg("group"));
+    m.def("reach_scan", &scan_reach<double>, nb::arg("product"), nb::arg("row_square"), nb::arg("column_square"),
+          nb::arg("row_group"), nb::arg("column_group"), nb::arg("column_id"), nb::arg("column_core"), nb::arg("scale"),
+          nb::arg("margin"), nb::arg("rows"), nb::arg("columns"), nb::arg("value"), nb::arg("id"), nb::arg("group"));
+    m.def("prim_edges", &prim, nb::arg("a"), nb::arg("b"), nb::arg("value"), nb::arg("n"));
+    m.def("merge_in_order", &merge_ordered, nb::arg("a"), nb::arg("b"), nb::arg("length"), nb::arg("order"),
+          nb::arg("first"));
+    m.def("condense_tree", &condense, nb::arg("parent"), nb::arg("size"), nb::arg("height"), nb::arg("n_leaves"),
+          nb::arg("min_size"));
+    nb::class_<ReachForest>(m, "ReachForest")
+        .def(
+            "__init__",
+            [](ReachForest* self, In2<std::int32_t> neighbour, In2<double> distance, In1<double> core) {
+                nb::gil_scoped_release release;
+                new (self) ReachForest(neighbour.data(), distance.data(), neighbour.shape(1), view(core));
+            },
+            nb::arg("neighbour"), nb::arg("distance"), nb::arg("core"))
+        // The number of components that are left.
+        .def("merge",
+             [](ReachForest& self) {
+                 nb::gil_scoped_release release;
+                 Interrupt interrupt = python_interrupt();
+                 self.merge(interrupt);
+                 return self.components();
+             })
+        .def("to_search", [](ReachForest& self) { return to_numpy(self.to_search()); })
+        .def("bound", [](const ReachForest& self) { return to_numpy(std::vector(self.bound())); })
+        .def("label", [](const ReachForest& self) { return to_numpy(std::vector(self.label())); })
+        .def(
+            "set_lists",
+            [](ReachForest& self, In1<std::int32_t> rows, In2<std::int32_t> found, In2<double> distance) {
+                nb::gil_scoped_release release;
+                self.set_lists(view(rows), found.shape(1), found.data(), distance.data());
+            },
+            nb::arg("rows"), nb::arg("found"), nb::arg("distance"))
+        .def("edges", &edges);
+}
+
+}  // namespace cladify
