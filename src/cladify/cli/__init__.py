@@ -17,8 +17,8 @@ from typing import Annotated, Any
 import typer
 
 import cladify
+from cladify._kit.text import escape_controls
 from cladify.cli import _build, _compare, _demo, _explore, _online, _plot, _refine, _score, _taxonomy, _trees
-from cladify.cli._common import printable
 from cladify.errors import CladifyError, CladifyWarning
 
 __all__ = ["app", "main"]
@@ -152,4 +152,4 @@ codecs.register_error("cladify-spelled", _spelled)
 def _say(kind: str, message: str) -> None:
     colour = {"error": "31", "warning": "33"}[kind]
     label = f"\033[{colour}m{kind}\033[0m" if sys.stderr.isatty() and "NO_COLOR" not in os.environ else kind
-    print(f"cladify: {label}: {printable(message)}", file=sys.stderr)
+    print(f"cladify: {label}: {escape_controls(message)}", file=sys.stderr)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cladify._kit.text import escape_controls
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -95,32 +97,7 @@ def print_json(data: dict[str, Any]) -> None:
     """One JSON object on stdout."""
     from cladify._kit.container import plain
 
-    print(printable(json.dumps(plain(data), ensure_ascii=False)))
-
-
-#: Characters that a terminal obeys instead of showing: control characters but for line ends and tabs, and those that
-#: change the direction of writing. JSON and people read the same escapes.
-_CONTROLS = {
-    code: f"\\u{code:04x}"
-    for code in (
-        *range(9),
-        *range(11, 32),
-        *range(127, 160),
-        0x200E,
-        0x200F,
-        *range(0x2028, 0x202F),
-        *range(0x2066, 0x206A),
-    )
-}
-
-
-def printable(text: str) -> str:
-    r"""The text with escapes in place of characters that a terminal would obey.
-
-    >>> print(printable("red \x1b[31malert"))
-    red \u001b[31malert
-    """
-    return text.translate(_CONTROLS)
+    print(escape_controls(json.dumps(plain(data), ensure_ascii=False)))
 
 
 def show_progress(quiet: bool) -> bool:
@@ -169,5 +146,5 @@ def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches
         text = tree.summary(items, n_items=branches)
     else:
         text = tree.summary(items, n_clusters=min(branches, tree.n_leaves))
-    for line in map(printable, text.splitlines()):
+    for line in map(escape_controls, text.splitlines()):
         print(line if width is None or len(line) <= width else line[: width - 1] + "…")

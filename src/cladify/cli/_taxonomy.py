@@ -262,8 +262,8 @@ def table(
 
     Example: [bold]cladify table posts.taxonomy --levels 10,50 --out posts-labels.parquet[/bold]
     """
+    from cladify._kit.text import printable
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._wording import printable
 
     made = Taxonomy.load(file)
     wanted = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cladify._kit.text import escape_controls
 from cladify.cli._common import (
     AsJson,
     ExcelSafe,
@@ -19,7 +20,6 @@ from cladify.cli._common import (
     count,
     print_json,
     print_outline,
-    printable,
     read_named_items,
     read_points_of,
 )
@@ -53,7 +53,7 @@ def info(
         return
     figures = tree.describe()
     figures.update({key: value for key, value in tree.info.items() if key != "names"})
-    print(printable(str(figures)))
+    print(escape_controls(str(figures)))
     if branches > 0:
         print()
         print_outline(tree, names, branches)
@@ -67,7 +67,7 @@ def _folder_info(folder: Path, branches: int, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(folder), **figures, "info": tree.info})
         return
-    print(printable("\n".join(f"{name:12} {value}" for name, value in {**figures, **tree.info}.items())))
+    print(escape_controls("\n".join(f"{name:12} {value}" for name, value in {**figures, **tree.info}.items())))
     if branches > 0:
         print()
         top, groups = tree.view()
@@ -309,6 +309,6 @@ def _checked(names: list[str] | None, tree: Tree, items: Path | None) -> list[st
 
 
 def _one_line(text: str) -> str:
-    from cladify.tree._text import one_line
+    from cladify._kit.text import one_line
 
-    return printable(one_line(text, len(text)))
+    return escape_controls(one_line(text, len(text)))

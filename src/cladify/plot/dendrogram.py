@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify._kit.params import check_int
+from cladify._kit.text import one_line
 from cladify.errors import InvalidInput, MissingExtra
 from cladify.tree._either import as_tree
-from cladify.tree._text import branches, one_line, skeleton
+from cladify.tree._text import branches, skeleton
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.params import check_int
+from cladify._kit.text import printable
 from cladify.errors import InvalidInput, InvalidType
 from cladify.taxonomy._edits import Edit, Edited, Edits, apply_edits
-from cladify.taxonomy._wording import printable
 from cladify.tree import Tree
 
 __all__ = ["Editable"]

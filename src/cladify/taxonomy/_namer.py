@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from cladify._kit.params import check_int
 from cladify._kit.progress import Progress
+from cladify._kit.text import printable, shorten
 from cladify.errors import FileError, InvalidInput
-from cladify.taxonomy._wording import printable, shorten
 
 if TYPE_CHECKING:
     from cladify.taxonomy.taxonomy import Taxonomy

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify._kit.progress import Progress
+from cladify._kit.text import shorten
 from cladify.taxonomy._terms import Terms, near_duplicates
-from cladify.taxonomy._wording import shorten
 
 if TYPE_CHECKING:
     from cladify.tree import Tree

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cladify._kit.text import printable, shorten
 from cladify.taxonomy._names import ITEM_MARK
-from cladify.taxonomy._wording import printable, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cladify._kit.params import check_choice, check_int
+from cladify._kit.text import printable
 from cladify.errors import InvalidInput
 from cladify.taxonomy._also import Also, Beside, after_edits, group_also, item_also
 from cladify.taxonomy._editing import Editable
@@ -16,7 +17,6 @@ from cladify.taxonomy._file import release
 from cladify.taxonomy._geometry import Geometry
 from cladify.taxonomy._levels import Level, suggest_levels
 from cladify.taxonomy._names import Keyword
-from cladify.taxonomy._wording import printable
 from cladify.taxonomy._words import WordIndex, index_words
 from cladify.tree import Tree
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from cladify._kit.text import printable
 from cladify.errors import InvalidInput
 from cladify.taxonomy._also import Beside, checked_beside
 from cladify.taxonomy._edits import Edit, Edits
 from cladify.taxonomy._file import release
 from cladify.taxonomy._geometry import Geometry
 from cladify.taxonomy._names import Keyword
-from cladify.taxonomy._wording import printable
 from cladify.taxonomy._words import WordIndex
 from cladify.tree import Tree
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify._kit.text import printable, shorten
 from cladify.errors import InvalidInput, InvalidType, MissingExtra
 from cladify.taxonomy._also import also_column
 from cladify.taxonomy._levels import Level, as_level, labels_of
 from cladify.taxonomy._names import distinct
-from cladify.taxonomy._wording import printable, shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,6 +10,7 @@ import numpy as np
 
 from cladify._kit.params import check_choice
 from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify._kit.text import printable
 from cladify.errors import CladifyError, FileError, InvalidInput
 from cladify.taxonomy._also import Also, find_beside
 from cladify.taxonomy._append import Stamp, append_edits
@@ -22,7 +23,6 @@ from cladify.taxonomy._names import choose_names, node_keywords, numbered_names
 from cladify.taxonomy._reading import Examples, Match, Readable
 from cladify.taxonomy._store import edit_lists, from_parts, parts_of
 from cladify.taxonomy._terms import Terms, count_terms
-from cladify.taxonomy._wording import printable
 from cladify.tree import Tree
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify._kit.params import check_float, check_int
+from cladify._kit.text import one_line
 from cladify.errors import InvalidInput
-from cladify.tree._text import Description, _figure, one_line
+from cladify.tree._text import Description, _figure
 
 if TYPE_CHECKING:
     from cladify.tree.dag import ClusterDag

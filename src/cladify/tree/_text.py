@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify._kit.params import check_int
+from cladify._kit.text import one_line
 from cladify.errors import CladifyWarning, InvalidInput
 
 if TYPE_CHECKING:
     from cladify.tree.tree import Tree
 
-__all__ = ["Description", "branches", "describe", "one_line", "skeleton", "summary"]
+__all__ = ["Description", "branches", "describe", "skeleton", "summary"]
 
 
 class Description(dict[str, Any]):
@@ -154,11 +155,3 @@ def _examples(tree: Tree, v: int, items: Sequence[Any] | None, n_examples: int) 
     where = tree.first[v] + (2 * np.arange(take) + 1) * size // (2 * take)
     names = (one_line(leaf if items is None else items[leaf]) for leaf in tree.leaf_order[where].tolist())
     return ": " + " · ".join(names) + (" …" if take < size else "")
-
-
-def one_line(item: Any, width: int = 60) -> str:
-    """An item as text that a terminal only shows: no line breaks, no control characters, not too long."""
-    text = " ".join(str(item).split())
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return text if len(text) <= width else text[: width - 1] + "…"
