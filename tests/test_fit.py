@@ -7,9 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 import cladify
-from cladify import _fit as auto
+from cladify import _choice
+from cladify._costs import search
 from cladify.errors import InvalidInput
-from cladify.methods import METHODS, Machine, Size, search
+from cladify.methods import METHODS, Machine, Size
 
 X = np.random.default_rng(0).normal(size=(80, 5)).astype(np.float32)
 
@@ -34,10 +35,18 @@ def test_auto_is_exact_for_a_handful_of_rows():
     assert tree.info["auto"].startswith("hac: 20 rows are few") and tree == cladify.fit(X[:20], method="hac")
 
 
+def test_one_choice_for_all_callers():
+    for data in (X[:30], X, cladify.neighbors(X, 5)):
+        method, why = _choice.choose(data)
+        tree = cladify.fit(data)
+        assert tree.info["method"] == method and tree.info["auto"].partition(":")[0] == why.partition(":")[0] == method
+    assert _choice.choose(X, engine="dask")[0] == "scc"
+
+
 def test_auto_keeps_metrics_without_means_exact_while_the_matrix_fits(monkeypatch):
     assert cladify.fit(X, metric="laplacian").info["method"] == "hac"
     assert "no means of rows" in cladify.fit(np.abs(X), metric="jaccard").info["auto"]
-    monkeypatch.setattr(auto, "available_memory", lambda: 1000)
+    monkeypatch.setattr(_choice, "available_memory", lambda: 1000)
     assert cladify.fit(X, metric="laplacian").info["method"] == "graph"
 
 

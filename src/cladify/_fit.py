@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from functools import partial
 from typing import Any
 
-from cladify._kit.memory import available_memory
-from cladify._kit.parallel import resolve_jobs
+from cladify._choice import MOST_SECONDS, choose, make_estimator, objective_methods
 from cladify._kit.params import check_choice, check_float, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify.data.points import Points, as_points
 from cladify.data.similarity import METRICS, get_similarity
-from cladify.errors import CladifyWarning, InvalidInput, MissingExtra
-from cladify.methods import METHODS, Method, Size, find_method
+from cladify.errors import CladifyWarning, InvalidInput
+from cladify.methods import METHODS, Method, find_method
 from cladify.tree import Tree
 
 __all__ = ["fit"]
-
-#: How long to take at most where nobody said.
-_MOST_SECONDS = 600.0
 
 
 def fit(
@@ -121,7 +116,7 @@ def fit_model(
     out: Any = None,
     **params: Any,
 ) -> tuple[Any, Any]:
-    """What :func:`fit` gives, and the estimator it came from; None where the tree is no longer its own."""
+    """The result of :func:`fit` and its estimator, or None where refinement changed the tree."""
     optional(lambda name, value: check_float(name, value, low=0.0, open_low=True))("budget_seconds", budget_seconds)
     if method != "auto" and find_method(method).result == "dag" and refine is not False:
         raise InvalidInput(f"method {method!r} gives a graph of overlapping clusters, which refine= cannot improve.")
@@ -145,13 +140,13 @@ def fit_model(
     if client is not None or n_workers is not None or checkpoint is not None or out is not None:
         raise InvalidInput("client, n_workers, checkpoint and out belong to engine='dask'.")
     with reporting(progress) as report:
-        budget = _MOST_SECONDS if budget_seconds is None else budget_seconds
+        budget = MOST_SECONDS if budget_seconds is None else budget_seconds
         if objective is not None:
             return best_tree(X, objective, budget, sample_weight=sample_weight, report=report, **params), None
         why = ""
         if method == "auto":
             X = as_points(X, params.get("metric", "sqeuclidean"), sample_weight)
-            method, why = _pick(X, budget, params)
+            method, why = choose(X, budget_seconds=budget, n_jobs=params.get("n_jobs", -1))
         result, model = _build(X, find_method(method), sample_weight, report, params)
         if refine is not False:
             points = model.points_
@@ -173,33 +168,15 @@ def _fit_dask(
 
     column = params.pop("column", None)
     with reporting(progress) as report:
-        made = partial(_estimator, params=params)
+        made = partial(make_estimator, params=params)
         return fit_dask(X, method, **options, column=column, make=made, params=params, report=report)
 
 
 def _build(X: Any, method: Method, sample_weight: Any, report: Progress, params: dict[str, Any]) -> tuple[Any, Any]:
-    """What one method makes of the data, and its estimator."""
-    model = _estimator(method, params)
+    """The result of one method on the data, and its estimator."""
+    model = make_estimator(method, params)
     weight = None if isinstance(X, Points) else sample_weight
     return getattr(model.fit(X, sample_weight=weight, progress=report), f"{method.result}_"), model
-
-
-def _estimator(method: Method, params: dict[str, Any]) -> Any:
-    """The estimator of a method with these parameters."""
-    try:
-        estimator = method.load()
-    except ImportError:
-        if method.extra is None:
-            raise
-        raise MissingExtra(f"method {method.name!r}", method.extra) from None
-    known = inspect.signature(estimator).parameters
-    own = {name: value for name, value in params.items() if name in known or name not in ("random_state", "n_jobs")}
-    for name in own:
-        if name not in known:
-            raise InvalidInput(
-                f"method {method.name!r} has no parameter {name!r}. It takes: {', '.join(sorted(known))}."
-            )
-    return estimator(**own)
 
 
 def _refine(
@@ -228,7 +205,7 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
         named = points.metric in METRICS and get_similarity(points.metric) == points.similarity
         params["metric"] = points.metric if named else points.similarity
     weights = goal.weights(points, random_state=seed)
-    starts = _starts(points, budget, params)
+    starts = objective_methods(points, budget, jobs)
     told, best, longest = [], None, 0.0
     for i, method in enumerate(starts):
         began = time.monotonic()
@@ -252,52 +229,6 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
     _, method, tree = best
     tree.info["auto"] = f"{goal.name}: {', '.join(told)}; kept {method}"
     return tree
-
-
-def _starts(points: Points, budget: float, params: dict[str, Any]) -> list[str]:
-    """Methods worth refining that take the metric and the weights, the best first; each leaves time for refinement."""
-    if points.is_graph:
-        return ["reciprocal", "bisect", "scc"] if points.uniform else ["reciprocal", "scc"]
-    size = _size(points, params)
-    metric = points.metric
-    methods = ["hac"] if _exact_fits(points, size, budget / 4) else []
-    quick = METHODS["bisect"].estimate(size)[0] < budget / 2
-    if quick and (points.uniform or METHODS["kmeans"].takes(metric)):
-        methods.append("bisect" if points.uniform else "kmeans")
-    if len(methods) == _SHARES:
-        methods.append("scc")
-    last = "random-cut" if METHODS["random-cut"].takes(metric) else "bisect" if points.uniform else "hac"
-    return methods or [last]
-
-
-#: Up to this many rows every pair is looked at: a graph of neighbours would leave next to nothing out.
-_TINY = 32
-
-
-def _pick(points: Points, budget: float, params: dict[str, Any]) -> tuple[str, str]:
-    """The method for data nobody named one for, and why."""
-    if points.is_graph:
-        return "graph", "graph: the data is a graph of neighbours"
-    size = _size(points, params)
-    n, metric = size.n, points.metric
-    if n <= _TINY:
-        return "hac", f"hac: {n} rows are few enough for exact average linkage"
-    if points.similarity.order is None and _exact_fits(points, size, budget):
-        return "hac", f"hac: metric {metric!r} has no means of rows, which larger scales need"
-    seconds = METHODS["graph"].estimate(size)[0]
-    if seconds <= budget or not METHODS["random-cut"].takes(metric):
-        return "graph", f"graph: the neighbours of {n} rows and their tree are a matter of {max(1, round(seconds))} s"
-    return "random-cut", f"random-cut: the tree of the neighbours of {n} rows would take about {seconds:.0f} s"
-
-
-def _size(points: Points, params: dict[str, Any]) -> Size:
-    return Size(points.n, points.d, cores=resolve_jobs(params.get("n_jobs", -1)))
-
-
-def _exact_fits(points: Points, size: Size, budget: float) -> bool:
-    """Whether exact average linkage ends in time, within the memory that is free."""
-    linear = points.similarity.order is not None and points.similarity.exact_features
-    return METHODS["hac"].estimate(size)[0] <= budget and (linear or 5 * size.n**2 < available_memory())
 
 
 def _objective_for(points: Points) -> str:

@@ -14,6 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import cladify
 from cladify import SCC, Affinity, NeighborGraph, ReciprocalNN
+from cladify.agglomerate._links import as_links
 from cladify.agglomerate._rounds import RoundMerges
 from cladify.datasets import make_delta_separated
 from cladify.errors import CladifyWarning, InvalidInput
@@ -187,6 +188,16 @@ def test_sample_weight_counts_points():
         model = ReciprocalNN(n_clusters=k)
         weighted = model.fit_predict(graph_of(S), sample_weight=copies)
         assert np.array_equal(weighted, model.fit_predict(graph_of(many))[first])
+
+
+def test_edges_are_handed_over_once():
+    """What needs the edges after that raises: zeros instead of quantiles would give wrong trees."""
+    links = as_links(cladify.neighbors(np.arange(8.0)[:, None], 3))
+    assert links.quantiles(np.array([1.0]))[0] > 0
+    assert all(len(part) for part in links.take())
+    for use in (links.take, lambda: links.quantiles(np.array([1.0]))):
+        with pytest.raises(AttributeError):
+            use()
 
 
 def test_cuts():

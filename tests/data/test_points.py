@@ -10,7 +10,7 @@ from sklearn.neighbors import kneighbors_graph
 
 import cladify
 from cladify.data.points import as_points
-from cladify.errors import InvalidInput, InvalidType
+from cladify.errors import CladifyWarning, InvalidInput, InvalidType
 from cladify.methods import METHODS
 
 X = np.random.default_rng(0).normal(size=(60, 4))
@@ -167,10 +167,6 @@ def test_weights_that_cannot_be(weight, message):
     [
         (np.exp(-cdist(X, X)), "precomputed", "distance to itself is 0.*'precomputed-similarity'"),
         (-cdist(X, X), "precomputed", "distances are at least 0.*'precomputed-similarity'"),
-        *(
-            (cdist(X, X, metric), "precomputed-similarity", "as distances do.*metric='precomputed'")
-            for metric in ("euclidean", "sqeuclidean", "cityblock", "cosine")
-        ),
         (sp.csr_array(np.exp(-cdist(X, X))), "precomputed", "on its diagonal.*'precomputed-similarity'"),
         (sp.csr_array(-cdist(X, X)), "precomputed", "distances are at least 0.*'precomputed-similarity'"),
         (X, "precomputed", "needs a square matrix"),
@@ -185,6 +181,22 @@ def test_contradictions_name_the_other_reading(data, metric, message):
         as_points(data, metric)
     with pytest.raises(InvalidInput, match=message):
         cladify.fit(data, "hac", metric=metric)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean", "cityblock", "cosine"])
+def test_similarities_that_look_like_distances(metric):
+    with pytest.warns(CladifyWarning, match="as distances do.*metric='precomputed'"):
+        as_points(cdist(X, X, metric), "precomputed-similarity")
+
+
+@pytest.mark.filterwarnings("ignore:X is 0 on its diagonal")
+@pytest.mark.parametrize("seed", range(5))
+def test_kernels_without_their_diagonal(seed):
+    P = np.random.default_rng(seed).normal(size=(10, 5))
+    K = np.exp(-((P[:, None] - P) ** 2).sum(-1) / 32)
+    whole = cladify.fit(K, "hac", metric="precomputed-similarity")
+    np.fill_diagonal(K, 0)
+    assert np.array_equal(cladify.fit(K, "hac", metric="precomputed-similarity").parent, whole.parent)
 
 
 def test_objectives_of_similarities_take_no_distances():

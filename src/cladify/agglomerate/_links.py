@@ -89,9 +89,12 @@ class Links(Scale):
         return len(self.indptr) - 1
 
     def take(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The edges, handed over: the caller decides how long they live."""
+        """Hand the edges over, so that the caller can free them early.
+
+        The links have no ``indices`` and no ``value`` afterwards: a second call, or ``quantiles``, raises.
+        """
         edges = self.indptr, self.indices, self.value
-        self.indices, self.value = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.float32)
+        del self.indices, self.value
         return edges
 
     def take32(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -15,10 +15,11 @@ n × n array                     ``"precomputed-similarity"`` a matrix of simila
 SciPy sparse, n × n             ``"precomputed-similarity"`` a graph of similarities, 0 where nothing is stored
 =============================== ============================ ========================================================
 
-Values that contradict what they are said to be (a negative distance, a distance of a point to itself, similarities that
-are 0 on the diagonal and keep the triangle inequality) raise an error that names the other reading. ``X`` itself is
-never changed. ``predict`` takes rows for rows and, for given values, those between m new points and the n fitted ones,
-of shape (m, n), dense or sparse.
+Values that contradict what they are said to be (a negative distance, a distance of a point to itself) raise an error
+that names the other reading. Values that only look like something else raise a warning that names it: similarities that
+are 0 on the diagonal and meet the triangle inequality, and large sparse rows that are a symmetric matrix
+(:func:`cladify.neighbors`). ``X`` itself is never changed. ``predict`` takes rows for rows and, for given values, those
+between m new points and the n fitted ones, of shape (m, n), dense or sparse.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ of float32 rows are float32, of anything else float64.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -49,7 +50,7 @@ from cladify._kit.progress import Progress
 from cladify.data._heights import HeightRule
 from cladify.data._vectors import check_vectors, is_sparse, squared_norms
 from cladify.data.features import FeatureMap, random_binning, random_fourier
-from cladify.errors import InvalidInput
+from cladify.errors import CladifyWarning, InvalidInput
 
 __all__ = [
     "METRICS",
@@ -396,13 +397,15 @@ class _Precomputed(Similarity):
         return X
 
     def _check_kind(self, X: Any, name: str, largest: float, low: float) -> None:
-        """Whether the diagonal and the range contradict what the values are said to be."""
+        """Refuse a diagonal or a range that contradicts the kind of the values; warn where the kind is doubtful."""
         own = X.diagonal()
         if self.kind == "similarity":
             if not is_sparse(X) and _look_like_distances(X):
-                raise InvalidInput(
-                    f"{name} is 0 on its diagonal and meets the triangle inequality elsewhere, as distances do, but "
-                    "metric='precomputed-similarity' takes similarities. Use metric='precomputed' for distances."
+                warnings.warn(
+                    f"{name} is 0 on its diagonal and meets the triangle inequality elsewhere, as distances do, but is "
+                    "read as similarities. If these are distances, use metric='precomputed'.",
+                    CladifyWarning,
+                    stacklevel=5,
                 )
             return
         if low < -_ROUNDING * max(largest, -low):
@@ -636,7 +639,7 @@ def _manhattan(A: Any, B: Any) -> np.ndarray:
 
 
 def _look_like_distances(X: np.ndarray) -> bool:
-    """Whether a matrix can hardly be anything else: points that are 0 only from themselves, far ones and near ones."""
+    """Whether a matrix is 0 on its diagonal only, and meets the triangle inequality with near and far pairs."""
     if len(X) < 8 or np.abs(X.diagonal()).max() > _SELF * X.max():
         return False
     some = np.linspace(0, len(X) - 1, min(len(X), 64)).astype(np.int64)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from cladify import _core
+from cladify._costs import EXACT_WORK, machine, pair_work, sparse_pairs
+from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_choice, check_float, check_int
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify.data._exact import Neighborhoods, exact_neighbors, exact_query
@@ -15,19 +18,16 @@ from cladify.data._vectors import is_sparse
 from cladify.data.graph import NeighborGraph
 from cladify.data.points import as_points
 from cladify.data.similarity import Similarity
-from cladify.errors import InvalidInput
+from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors._ann import ann_neighbors
 from cladify.neighbors._shards import shard_neighbors
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
 
 _METHODS = ("auto", "exact", "shards", "ann")
-EXACT_WORK = 2e12  # of `pair_work`, up to which "auto" computes every pair: about 10 s on two cores
-
-
-def pair_work(n: int, d: int) -> float:
-    """What looking at every pair of rows takes: its product, and its turn in the selection of the nearest."""
-    return n**2 * (d + 64.0)
+#: From this many sparse rows on, a symmetric matrix with few entries a row is taken for a graph that was not named so.
+_MANY_ROWS = 10_000
+_FEW_ENTRIES = 200
 
 
 def neighbors(
@@ -89,6 +89,8 @@ def neighbors(
     k = check_int("k", k, low=1, high=max(n - 1, 0), why=f"for {n} points") if n > 1 else _no_neighbors(k)
     recall = check_float("recall", recall, low=0.0, high=1.0, open_low=True)
     method = _choose(method, X, similarity)
+    if _looks_like_graph(X):
+        _warn_graph(X, n_jobs)
     info: dict[str, Any] = {"method": method, "k": k, "metric": str(similarity)}
     if n == 1:
         return _graph(np.empty((1, 0), np.int32), np.empty((1, 0), np.float32), similarity, info)
@@ -118,6 +120,26 @@ def _choose(method: str, X: Any, similarity: Similarity) -> str:
         return method
     n, d = X.shape
     return "shards" if fits and pair_work(n, d) > EXACT_WORK else "exact"
+
+
+def _looks_like_graph(X: Any) -> bool:
+    """Whether sparse rows are a large symmetric matrix with few entries a row."""
+    n = X.shape[0]
+    if not is_sparse(X) or n < _MANY_ROWS or X.shape[1] != n or X.nnz > _FEW_ENTRIES * n:
+        return False
+    return (X != X.T).nnz == 0
+
+
+def _warn_graph(X: Any, n_jobs: int | None) -> None:
+    n = X.shape[0]
+    seconds = sparse_pairs(n, X.nnz / n, machine(resolve_jobs(n_jobs)))
+    warnings.warn(
+        f"X is a symmetric sparse matrix of {n} x {n} with {X.nnz / n:.1f} entries a row, read as {n} rows; the search "
+        f"for their neighbours takes about {max(1, round(seconds))} s. If it is a graph of similarities, use "
+        "metric='precomputed-similarity' or NeighborGraph.from_scipy(X); for distances metric='precomputed'.",
+        CladifyWarning,
+        stacklevel=3,
+    )
 
 
 def query(
