@@ -8,7 +8,7 @@ JOBS ?= 2
 # One version for all tests of the PyTorch part; users may have any that the extra allows.
 TORCH := torch==2.13.0
 
-.PHONY: run test bench docs lint sanitize sanitize-address sanitize-thread clean
+.PHONY: run test test-all bench docs lint sanitize sanitize-address sanitize-thread clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -16,6 +16,10 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# All repetitions and many random examples: for the night.
+test-all: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "" --hypothesis-profile nightly
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -43,7 +47,7 @@ sanitize:
 # Chromium and the benchmarks' runner, which start programs that are not built for a sanitizer, and the examples in
 # docstrings, which repeat the tests. AddressSanitizer reserves terabytes of addresses, which the limit of memory in
 # tests/io/test_fuzz.py refuses.
-SANITIZED_TESTS = -m pytest -q -n $(JOBS) --dist worksteal --timeout 1200 -p no:cacheprovider -m "not slow" tests \
+SANITIZED_TESTS = -m pytest -q -n $(JOBS) --dist worksteal --timeout 1200 -p no:cacheprovider -m "not slow and not nightly" tests \
 	  --ignore tests/explore/test_browser.py --ignore tests/benchmarks
 
 sanitize-address: build/sanitized-address/.installed

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-# A busy machine is no failure; pytest's own timeout stops what hangs.
-settings.register_profile("cladify", deadline=None)
+# A busy machine is no failure; pytest's own timeout stops what hangs. `make test-all` takes the second profile.
+settings.register_profile("cladify", deadline=None, max_examples=25)
+settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("cladify")
 
 # A job in the background starts with Ctrl-C ignored, and so would the processes that the tests start and interrupt.

@@ -5,10 +5,12 @@ import pickle
 import signal
 import threading
 import time
+from functools import cache
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from quick import FEW_STEPS
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
@@ -66,10 +68,13 @@ on_every_form = pytest.mark.parametrize(("name", "form"), PAIRS)
 on_every_method = pytest.mark.parametrize("name", METHODS)
 
 
+SEED = 3
+
+
 def model(name, metric=None, **params):
     """An estimator with those of the parameters that it has."""
     cls = METHODS[name].load()
-    params = {"random_state": 0, **params} | ({} if metric is None else {"metric": metric})
+    params = {"random_state": SEED} | FEW_STEPS.get(name, {}) | params | ({} if metric is None else {"metric": metric})
     return cls(**{key: value for key, value in params.items() if key in cls().get_params()})
 
 
@@ -84,6 +89,19 @@ def fitted_name(fitted):
 def fit(name, form, X=None, **params):
     data, metric = (FORMS if X is None else forms(X))[form]
     return result(model(name, metric, **params).fit(data))
+
+
+@cache
+def fitted_once(name, form):
+    """The estimator on one thread, which several tests look at and none changes, and its reports of progress."""
+    data, metric = FORMS[form]
+    seen = []
+    fitted = model(name, metric, n_clusters=4, n_jobs=1).fit(data, progress=lambda *step: seen.append(step))
+    return fitted, seen
+
+
+def found_once(name, form):
+    return result(fitted_once(name, form)[0])
 
 
 def pair_heights(tree, leaves):
@@ -111,14 +129,13 @@ def same_partition(a, b):
 
 @on_every_form
 def test_any_number_of_threads_gives_the_same(name, form):
-    one, two, three = (fit(name, form, n_jobs=jobs) for jobs in (1, 2, 3))
-    assert one == two == three
+    two, three = (fit(name, form, n_clusters=4, n_jobs=jobs) for jobs in (2, 3))
+    assert found_once(name, form) == two == three
 
 
 @on_every_form
 def test_pickle_and_clone(name, form):
-    data, metric = FORMS[form]
-    fitted = model(name, metric).fit(data)
+    data, fitted = FORMS[form][0], fitted_once(name, form)[0]
     again = pickle.loads(pickle.dumps(fitted))
     assert result(again) == result(fitted) and result(again).info == result(fitted).info
     twin = clone(fitted)
@@ -131,7 +148,7 @@ def test_pickle_and_clone(name, form):
 @on_every_form
 def test_the_order_of_rows_does_not_matter(name, form):
     X, order = rows(), np.random.default_rng(1).permutation(N)
-    first, second = fit(name, form), fit(name, form, X[order])
+    first, second = found_once(name, form), fit(name, form, X[order], n_clusters=4)
     if form == "duplicates":  # other rows, with ties
         assert second.n_leaves == N
     elif name in EXACT:
@@ -218,8 +235,7 @@ def test_few_points(name, form, n):
 @pytest.mark.parametrize(("name", "form"), [pair for pair in PAIRS if pair[0] in TREES])
 def test_predict_agrees_with_fit(name, form):
     """On the rows of the fit, at several cuts, whole or in part."""
-    data, metric = FORMS[form]
-    fitted = model(name, metric, n_clusters=4).fit(data)
+    data, fitted = FORMS[form][0], fitted_once(name, form)[0]
     assert (fitted.predict(data) == fitted.labels_).all()
     for k in (1, 3, 20, N):
         assert (fitted.predict(data, n_clusters=k) == fitted.tree_.cut(n_clusters=k)).all()
@@ -233,7 +249,7 @@ def test_predict_agrees_with_fit(name, form):
 
 @on_every_form
 def test_info_is_complete_and_uniform(name, form):
-    info = fit(name, form, random_state=3).info
+    info = found_once(name, form).info
     assert list(info)[: len(INFO)] == INFO
     assert info["n"] == N and info["version"] == cladify.__version__ and info["seconds"] >= 0
     if name == "random":  # which counts the rows, whatever they are
@@ -243,15 +259,17 @@ def test_info_is_complete_and_uniform(name, form):
     )
     assert info["d"] == (4 if info["input"] == "rows" else N)
     assert set(info["params"]) == set(METHODS[name].load()().get_params())
-    assert info["seed"] == (3 if METHODS[name].draws else None)
-    assert cladify.fit(rows(), name).info["method"] == name
+    assert info["seed"] == (SEED if METHODS[name].draws else None)
+
+
+@on_every_method
+def test_fit_names_the_method(name):
+    assert cladify.fit(rows(), name, **FEW_STEPS.get(name, {})).info["method"] == name
 
 
 @on_every_form
 def test_progress_is_told(name, form):
-    data, metric = FORMS[form]
-    seen = []
-    model(name, metric).fit(data, progress=lambda *step: seen.append(step))
+    seen = fitted_once(name, form)[1]
     assert seen
     for stage, done, total in seen:
         assert isinstance(stage, str) and 0 <= done <= total
@@ -339,4 +357,4 @@ OTHER_WEIGHTS = dict.fromkeys(
 @on_every_method
 def test_scikit_learn_conventions(name, conforms):
     other = {} if name in WEIGHTS_ARE_COPIES else OTHER_WEIGHTS
-    conforms(METHODS[name].load()(), **other, **EXPECTED.get(name, {}))
+    conforms(METHODS[name].load()(**FEW_STEPS.get(name, {})), **other, **EXPECTED.get(name, {}))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from quick import FEW_STEPS
 
 import cladify
 from cladify.errors import CladifyError, InvalidInput
@@ -55,7 +56,7 @@ def test_numbers_near_the_limits(name):
     metrics = [metric for metric in METRICS if method.takes(metric)] if method.metrics != () else [None]
     for metric in metrics:
         for data in HARD.values():
-            params = {} if metric is None else {"metric": metric}
+            params = FEW_STEPS.get(name, {}) | ({} if metric is None else {"metric": metric})
             for linkage in ("complete", "single") if name == "hac" else (None,):
                 more = {} if linkage is None else {"linkage": linkage}
                 tree = one_line(lambda p=params, m=more, d=data: cladify.fit(d, name, random_state=0, **p, **m))

@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from quick import FEW_STEPS
 from scipy.sparse import csr_array
 
 import cladify
@@ -173,7 +174,8 @@ def test_refine_improves_the_objective(metric, refine, objective):
 
 def test_every_method_takes_random_state_and_n_jobs():
     for method in METHODS:
-        assert cladify.fit(X, method=method, random_state=0, n_jobs=1).n_leaves == 80
+        params = FEW_STEPS.get(method, {})
+        assert cladify.fit(X, method=method, random_state=0, n_jobs=1, **params).n_leaves == 80
 
 
 def test_refusals():

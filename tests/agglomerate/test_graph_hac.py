@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from quick import seeds
 from scipy.cluster.hierarchy import is_valid_linkage
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.sparse import csr_array
@@ -37,7 +38,7 @@ def same_above_zero(tree: Tree, Z: np.ndarray, top: float) -> None:
 
 
 @pytest.mark.parametrize("linkage", ["average", "single", "complete", "weighted"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_equals_scipy_with_missing_pairs_at_zero(linkage, seed):
     n = [3, 10, 50, 90][seed % 4]
     S = random_similarities(n, [0.2, 1.0][seed % 2], seed)

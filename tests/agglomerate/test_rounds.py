@@ -4,9 +4,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from naive_rounds import naive_rounds, partition
+from quick import seeds
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.sparse import csr_array, csr_matrix
 from scipy.spatial.distance import pdist, squareform
@@ -43,7 +44,7 @@ def same(model, expected: list) -> bool:
 
 
 @pytest.mark.parametrize("linkage", ["average", "single", "complete"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12))
 def test_equals_the_definition(linkage, seed):
     n = [2, 3, 7, 20, 45][seed % 5]
     S = random_graph(n, [0.1, 0.4, 1.0][seed % 3], seed)
@@ -60,7 +61,6 @@ def test_equals_the_definition(linkage, seed):
         assert model.rounds_.threshold.tolist() == pytest.approx(used)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_ties_give_a_valid_tree_for_any_number_of_threads(data):
     n = data.draw(st.integers(2, 30))
@@ -100,7 +100,7 @@ def test_reciprocal_on_a_complete_graph_is_hac(method, seed):
         assert np.array_equal(ours.cut(n_clusters=k), Tree.from_linkage(Z).cut(n_clusters=k))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_scc_that_merges_one_pair_a_round_is_hac(seed):
     """Proposition 2 of the thesis."""
     X = np.random.default_rng(seed).normal(size=(40, 4))
@@ -116,7 +116,7 @@ def test_scc_that_merges_one_pair_a_round_is_hac(seed):
 
 
 @pytest.mark.parametrize(("metric", "delta"), [("euclidean", 6.0), ("sqeuclidean", 30.0)])
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50, daily=9))
 def test_scc_has_the_clusters_of_separated_data_as_a_round(metric, delta, seed):
     """Theorem 4 of the thesis, and corollary 7: its purity is 1."""
     X, y = make_delta_separated(120, 2 + seed % 9, n_features=2 + seed % 5, delta=delta, random_state=seed)

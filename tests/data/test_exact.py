@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import cdist
@@ -94,7 +94,6 @@ def test_sizes_whose_squares_float32_cannot_hold(size):
     assert (found.indices == naive(distances(X[:50], X, "sqeuclidean"), 7, skip_self=False)[0]).all()
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(2, 90), d=st.integers(1, 4), levels=st.integers(1, 4), seed=st.integers(0, 10**6), data=st.data())
 def test_ties_go_to_the_smaller_id(n, d, levels, seed, data):
     """Integer points, so that many distances are equal, and many points are duplicates."""

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
@@ -38,7 +38,6 @@ def test_module_and_function_share_a_name(code):
     subprocess.run([sys.executable, "-c", f"import numpy as np; X = np.eye(3); {code}"], check=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 40), density=st.floats(0, 0.5), seed=st.integers(0, 10**6), whole=st.booleans())
 def test_symmetrize_equals_scipy(n, density, seed, whole):
     A = random_matrix(n, density, seed, whole=whole)
@@ -92,7 +91,6 @@ def test_a_graph_of_many_buckets_is_symmetrized_the_same_by_any_number_of_thread
     assert (np.unique(ours, return_index=True)[1] == np.sort(np.unique(ours, return_index=True)[1])).all()
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(1, 30), density=st.floats(0, 0.6), seed=st.integers(0, 10**6), k=st.integers(1, 4))
 def test_nearest_and_top(n, density, seed, k):
     W = random_matrix(n, density, seed, whole=True).toarray()

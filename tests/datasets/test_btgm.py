@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from quick import seeds
 from scipy.spatial.distance import cdist
 
 import cladify
@@ -31,7 +32,7 @@ def test_true_tree_holds_components():
         assert len(np.unique(np.column_stack([labels, data.y >> int(height - 1)]), axis=0)) == groups
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_ward_recovers_separated_mixtures(seed):
     """Corollary 1: components far apart beside √d, and each step up much farther."""
     data = btgm(8, 12, n_features=8, margin=40.0, alpha=4.0, shifted=bool(seed % 2), random_state=seed)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.metrics import adjusted_rand_score
@@ -35,7 +35,6 @@ def value(tree, X, metric):
 # --- values -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
 @given(st.integers(2, 60), st.integers(1, 4), st.sampled_from(METRICS), st.booleans(), st.integers(0, 1000))
 def test_never_below_average_linkage_on_small_sets(n, d, metric, ties, seed):
     rng = np.random.default_rng(seed)

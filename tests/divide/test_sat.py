@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from quick import seeds
 from scipy.spatial.distance import pdist, squareform
 
 import cladify
@@ -27,7 +28,7 @@ def satisfied(D, first):
     return (D.sum() - D[np.ix_(~first, ~first)].sum()) / 2
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_the_partition_is_within_94_percent_of_the_best(seed):
     """What lemma A.4 needs of the solver."""
     random = np.random.default_rng(seed)

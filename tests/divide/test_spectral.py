@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from quick import seeds
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist
 from sklearn.datasets import make_blobs
@@ -31,7 +32,7 @@ def ncut(W, left):
     return crossing / W[left].sum() + crossing / W[~left].sum()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_a_cut_is_the_best_along_the_second_eigenvector(seed):
     W = random_similarities(25, seed)
     left, mean = DensePart.of(W, np.ones(len(W))).cut(np.random.default_rng(0))

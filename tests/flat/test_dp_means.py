@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from quick import seeds
 from scipy.sparse import csr_array
 
 from cladify import datasets
@@ -37,7 +38,7 @@ def naive_dp_means(X, lam, order):
     return by_first_point(labels)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 @pytest.mark.parametrize("lam", [0.01, 1.0, 9.0, 60.0, 1e6])
 def test_serial(seed, lam) -> None:
     rng = np.random.default_rng(seed)

@@ -6,8 +6,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from scipy.sparse.csgraph import connected_components
 from sklearn.metrics import adjusted_rand_score
 
@@ -71,7 +72,7 @@ def test_every_metric_on_two_scales(monkeypatch, metric):
         assert dendrogram_purity(tree, cluster) > 0.9
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_outliers_are_put_back_with_the_cluster_they_went_with(seed):
     rng = np.random.default_rng(seed)
     tree = cladify.fit(rng.normal(size=(int(rng.integers(30, 150)), 3)), "hac")
@@ -90,7 +91,6 @@ def test_outliers_are_put_back_with_the_cluster_they_went_with(seed):
         assert whole.size[node] == len(members)
 
 
-@settings(max_examples=40, deadline=None)
 @given(n=st.integers(2, 40), size=st.integers(1, 12), seed=st.integers(0, 10**6))
 def test_micro_clusters_are_the_largest_small_subtrees_and_can_be_put_back(n, size, seed):
     tree = cladify.fit(np.arange(n)[:, None], method="random", random_state=seed).binarize(seed)

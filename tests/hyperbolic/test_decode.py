@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from trees import random_tree
 
 import cladify
@@ -60,7 +61,7 @@ def test_lemma_c2_on_500_random_trees():
         assert ((depths[2] - depths[1]) > 1.0).all()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_any_tree_comes_back_without_a_spread(seed):
     tree = random_binary(seed, 2, 400)
     assert clusters(decode(embed_tree(tree))) == clusters(tree)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
@@ -19,7 +19,6 @@ def sets(labels):
 
 
 @given(st.lists(st.tuples(few, few), min_size=1, max_size=25))
-@settings(max_examples=150)
 def test_by_the_definition(pairs):
     labels, y = np.array(pairs).T
     known = y >= 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from scipy.cluster import hierarchy
 from scipy.sparse import csr_array
 from trees import NaiveTree, balanced_tree, path_tree, random_tree, trees
@@ -376,7 +377,7 @@ def test_label_mw_against_its_definition(tree, seed, depth):
     assert 0 <= found.ratio <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_label_mw_optimum_is_reached(seed):
     rng = np.random.default_rng(seed)
     levels = nested_levels(rng, 40, 3)

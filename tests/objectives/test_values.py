@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array
 
@@ -34,9 +35,9 @@ def rows(n, rng, d=4):
     return np.abs(rng.normal(size=(n, d))) * (rng.random((n, d)) < 0.7) + np.eye(d)[0]
 
 
-@pytest.mark.parametrize("batch", range(10))
+@pytest.mark.parametrize("batch", seeds(10))
 def test_against_the_definitions(batch, random_tree, naive):
-    """600 random trees, binary and not, weighted and not: pairs, triples, matrix, graph, features, blocks agree."""
+    """60 random trees, binary and not, weighted and not: pairs, triples, matrix, graph, features, blocks agree."""
     rng = np.random.default_rng(batch)
     for _ in range(60):
         n = int(rng.integers(2, 10))

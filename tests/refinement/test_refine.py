@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage
 
@@ -21,7 +21,6 @@ def random_tree(n, seed):
     return cladify.fit(np.zeros((n, 1)), method="random", random_state=seed)
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 40), seed=st.integers(0, 10**6), objective=st.sampled_from(sorted(METRIC)))
 def test_never_worse_and_as_good_as_it_says(n, seed, objective):
     X = np.random.default_rng(seed).normal(size=(n, 3))

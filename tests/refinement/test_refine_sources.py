@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import cladify
@@ -71,7 +71,6 @@ def test_every_gain_is_the_change_of_the_objective(source, objective):
     assert most > 20
 
 
-@settings(max_examples=60)
 @given(
     n=st.integers(1, 40),
     seed=st.integers(0, 10**6),

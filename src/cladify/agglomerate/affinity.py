@@ -59,7 +59,7 @@ class Affinity(RoundsEstimator):
     References
     ----------
     .. [1] Bateni et al. Affinity clustering: hierarchical clustering at scale. NeurIPS 2017.
-    .. [2] Monath. Scalable and accurate clustering. PhD thesis, University of Massachusetts Amherst, 2022.
+    .. [2] Monath. Incremental non-greedy clustering at scale. PhD thesis, University of Massachusetts Amherst, 2022.
     """
 
     _method: ClassVar = "affinity"

@@ -67,7 +67,7 @@ class ReciprocalNN(RoundsEstimator):
     References
     ----------
     .. [1] Murtagh. A survey of recent advances in hierarchical clustering algorithms. Computer Journal 26, 1983.
-    .. [2] Monath. Scalable and accurate clustering. PhD thesis, University of Massachusetts Amherst, 2022.
+    .. [2] Monath. Incremental non-greedy clustering at scale. PhD thesis, University of Massachusetts Amherst, 2022.
     .. [3] Dhulipala et al. TeraHAC: hierarchical agglomerative clustering of trillion-edge graphs. SIGMOD 2024.
     """
 

@@ -97,7 +97,7 @@ class SCC(RoundsEstimator):
     References
     ----------
     .. [1] Monath et al. Scalable hierarchical agglomerative clustering. KDD 2021.
-    .. [2] Monath. Scalable and accurate clustering. PhD thesis, University of Massachusetts Amherst, 2022.
+    .. [2] Monath. Incremental non-greedy clustering at scale. PhD thesis, University of Massachusetts Amherst, 2022.
     """
 
     _method: ClassVar = "scc"

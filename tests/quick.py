@@ -1,0 +1,15 @@
+"""Parameters for tests of forms, types, errors and repetition, where a good tree is not the question."""
+
+import pytest
+
+#: Methods whose time is a number of steps; by default they take hundreds.
+FEW_STEPS = {
+    "ghhc": {"n_steps": 20},
+    "hyphc": {"n_steps": 20, "n_init": 2},
+    "ufit": {"n_steps": 20},
+}
+
+
+def seeds(count: int, daily: int = 4) -> list:
+    """Seeds 0 … count−1 for `pytest.mark.parametrize`, those after the first few for `make test-all`."""
+    return [*range(daily), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(daily, count))]
