@@ -20,7 +20,7 @@ from cladify.errors import CladifyWarning
 from cladify.objectives._objective import get_objective
 from cladify.tree import Tree
 
-__all__ = ["SatConquer", "max_2sat"]
+__all__ = ["SatConquer"]
 
 
 class SatConquer(TreeEstimator):
