@@ -30,7 +30,7 @@ docs: $(VENV)/.docs
 	@echo "open build/site/index.html"
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $(SOURCES) tests/core/*.cpp
 
 # The native core under AddressSanitizer with UBSan, then under ThreadSanitizer: its unit tests, and every test that calls

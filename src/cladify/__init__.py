@@ -13,9 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from cladify._version import __version__
 from cladify.methods import METHODS
-
-__version__ = "0.1.0"
 
 #: Public name -> module it lives in. Those of the methods come from their registry.
 _PUBLIC = {

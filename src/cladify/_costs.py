@@ -65,7 +65,7 @@ def machine(cores: int = 1) -> Machine:
     """The speed of this machine, measured once in some 50 ms; the best of several runs, as other work may slow it."""
     import numpy as np
 
-    from cladify._kit.parallel import map_blocks
+    from cladify._kit.parallel import map_blocks  # imported here, as `import cladify` needs neither
 
     began = perf_counter()
     a = np.ones((256, 256), dtype=np.float32)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cladify._kit.params import Check, integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify._version import __version__
 from cladify.data._vectors import column_names
 from cladify.data.points import Points, as_points
 from cladify.errors import InvalidInput
@@ -158,8 +159,6 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
 
 def tell(model: BaseEstimator, info: dict[str, Any], points: Points, seconds: float) -> None:
     """Complete the info of a result: first what every method tells, then what this one found out on its way."""
-    from cladify import __version__
-
     found = dict(info)
     params = {name: told_value(value) for name, value in model.get_params(deep=False).items()}
     told = {

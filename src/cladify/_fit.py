@@ -14,6 +14,9 @@ from cladify.data.points import Points, as_points
 from cladify.data.similarity import METRICS, get_similarity
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.methods import METHODS, Method, find_method
+from cladify.objectives._objective import get_objective
+from cladify.refinement._refine import refine as refine_tree
+from cladify.refinement._refine import refined
 from cladify.tree import Tree
 
 __all__ = ["fit"]
@@ -182,10 +185,10 @@ def _build(X: Any, method: Method, sample_weight: Any, report: Progress, params:
 def _refine(
     tree: Tree, points: Points, objective: str, budget: float | None, report: Progress, params: dict[str, Any]
 ) -> Tree:
-    from cladify.refinement import refine
-
     seed, jobs = params.get("random_state", 0), params.get("n_jobs", -1)
-    return refine(tree, points, None, objective, budget_seconds=budget, random_state=seed, n_jobs=jobs, progress=report)
+    return refine_tree(
+        tree, points, None, objective, budget_seconds=budget, random_state=seed, n_jobs=jobs, progress=report
+    )
 
 
 #: Starts that share the time; further ones are made if they fit in what is left of it.
@@ -194,9 +197,6 @@ _SHARES = 2
 
 def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, report: Progress, **params: Any) -> Tree:
     """The best tree for an objective: every method that fits the budget, refined."""
-    from cladify.objectives._objective import get_objective
-    from cladify.refinement._refine import refined
-
     goal = get_objective(objective)
     start = time.monotonic()
     seed, jobs = params.setdefault("random_state", 0), params.get("n_jobs", -1)

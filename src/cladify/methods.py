@@ -27,8 +27,6 @@ from cladify._costs import (
     splits,
     triplets,
 )
-from cladify._kit.params import check_choice
-from cladify.errors import InvalidInput
 
 __all__ = ["INPUTS", "METHODS", "Machine", "Method", "Size", "find_method", "machine"]
 
@@ -246,6 +244,9 @@ def find_method(name: Any) -> Method:
     ...
     cladify.errors.InvalidInput: method 'ward' is not known. Use method='hac', linkage='ward'.
     """
+    from cladify._kit.params import check_choice  # NumPy, which `import cladify` does not need
+    from cladify.errors import InvalidInput
+
     if isinstance(name, str) and name not in METHODS:
         word = name.lower()
         classes = {method.estimator.lower(): f"method={method.name!r}" for method in METHODS.values()}

@@ -124,3 +124,11 @@ def _check_size(path: PathLike, shape: tuple[int, ...], dtype: np.dtype, availab
     if min(shape, default=0) < 0 or need > available:
         there = f"promises {need} bytes of shape {shape}, {max(available, 0)} are there"
         raise FileError(f"{path} is cut short or damaged: its header {there}.")
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """The array, copied where its numbers lie across words (a field of records, bytes at an odd offset).
+
+    The native core reads whole words, and some processors fault on any other address.
+    """
+    return np.require(array, requirements="A")

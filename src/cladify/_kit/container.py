@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-import cladify
-from cladify._kit.arrays import PARSING
+from cladify._kit.arrays import PARSING, aligned
 from cladify._kit.atomic import PathLike, atomic_write
-from cladify.data._vectors import aligned
+from cladify._version import __version__
 from cladify.errors import FileError, InvalidInput
 
 __all__ = ["Format", "formats_in", "narrow", "plain"]
@@ -63,7 +62,7 @@ class Format:
         meta = {
             "format": self.name,
             "version": self.version,
-            "cladify": cladify.__version__,
+            "cladify": __version__,
             **figures,
             "sha256": self._checksum(arrays),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,10 +13,8 @@ from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
 from cladify.agglomerate._links import Scale
 from cladify.data.points import Points
 from cladify.errors import InvalidInput
+from cladify.flat.optimal import OptimalCuts, dp_means_cuts
 from cladify.tree import Tree
-
-if TYPE_CHECKING:
-    from cladify.flat import OptimalCuts
 
 __all__ = ["SCC"]
 
@@ -139,8 +137,6 @@ class SCC(RoundsEstimator):
             metric = _cost_metric(points)
         tree = super()._fit(points, report)
         if self.dp_means_lambda is not None:
-            from cladify.flat.optimal import dp_means_cuts
-
             self._cuts = dp_means_cuts(
                 tree, points.rows, metric=metric, sample_weight=points.weight, n_jobs=self.n_jobs
             )

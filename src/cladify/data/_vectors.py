@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.arrays import aligned
 from cladify._kit.parallel import resolve_jobs, row_blocks
 from cladify.errors import InvalidInput, InvalidType
 
@@ -223,14 +224,6 @@ def _as_dense(X: Any, name: str) -> np.ndarray:
     elif not X.dtype.isnative:
         X = X.astype(X.dtype.newbyteorder("="))
     return aligned(X)
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """The array, copied where its numbers lie across words (a field of records, bytes at an odd offset).
-
-    The native core reads whole words, and some processors fault on any other address.
-    """
-    return np.require(array, requirements="A")
 
 
 def _work_dtype(dtype: np.dtype) -> type:

@@ -25,7 +25,7 @@ import numpy as np
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify.data._vectors import is_sparse, squared_norms
 
-__all__ = ["FeatureMap", "random_binning", "random_fourier"]
+__all__ = ["FeatureMap"]
 
 _BLOCK = 1 << 18  # values a block: small enough to stay in the cache, large enough for BLAS
 _SMALL, _LARGE = 1e-20, 1e30  # squared lengths whose products, and differences, float32 holds

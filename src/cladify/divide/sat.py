@@ -17,9 +17,10 @@ from cladify.divide._parts import Part, find_part
 from cladify.divide.bisect import BisectConquer
 from cladify.divide.random_tree import path_parents
 from cladify.errors import CladifyWarning
+from cladify.objectives._objective import get_objective
 from cladify.tree import Tree
 
-__all__ = ["SatConquer", "max_2sat"]
+__all__ = ["SatConquer"]
 
 
 class SatConquer(TreeEstimator):
@@ -114,8 +115,6 @@ class SatConquer(TreeEstimator):
         self.n_jobs = n_jobs
 
     def _fit(self, points: Points, report: Progress) -> Tree:
-        from cladify.objectives._objective import get_objective
-
         random = check_random_state(self.random_state)
         bisect = self._bisection(random)
         whole = bisect.fit(points, progress=report).tree_

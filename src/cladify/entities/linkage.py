@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from cladify._kit.params import Check, check_labels, check_random_state, choice, integer
 from cladify.data._vectors import check_vectors
 from cladify.errors import InvalidInput
+from cladify.neighbors.build import neighbors
 from cladify.tree import Tree
 
 __all__ = ["BlockLinkage", "LearnedLinkage", "best_height", "pair_features", "training_pairs"]
@@ -283,8 +284,6 @@ def best_height(tree: Tree, y: Any, *, n_heights: int = 200) -> float:
 
 def training_pairs(X: np.ndarray, y: np.ndarray, k: int, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
     """Items with their nearest neighbours, and with others of their class that need not be near."""
-    from cladify.neighbors.build import neighbors
-
     n, k = len(X), min(k, len(X) - 1)
     graph = neighbors(X, k, "cosine" if (X != 0).any(axis=1).all() else "sqeuclidean", random_state=0)
     a, b = np.repeat(np.arange(n), np.diff(graph.indptr)), np.asarray(graph.indices, dtype=np.int64)

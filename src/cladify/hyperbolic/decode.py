@@ -11,7 +11,7 @@ from cladify._kit.params import check_choice
 from cladify.hyperbolic.geometry import check_disk, lca_depth, on_circle
 from cladify.tree import Tree
 
-__all__ = ["decode", "decode_angles"]
+__all__ = ["decode"]
 
 _CIRCLE = 2 * np.pi
 

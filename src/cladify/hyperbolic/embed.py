@@ -10,7 +10,7 @@ from cladify.errors import InvalidInput
 from cladify.hyperbolic.geometry import on_circle
 from cladify.tree import Tree
 
-__all__ = ["embed_tree", "tree_angles"]
+__all__ = ["embed_tree"]
 
 _CIRCLE = 2 * np.pi
 _RANGE = 1e12  # of the widest to the narrowest gap: what float64 angles tell apart with some digits to spare

@@ -12,7 +12,7 @@ from cladify._kit.params import check_float
 from cladify.data._vectors import check_vectors
 from cladify.errors import InvalidInput
 
-__all__ = ["check_disk", "check_triplets", "lca_depth", "on_circle", "triplet_loss"]
+__all__ = ["lca_depth", "triplet_loss"]
 
 
 def check_disk(Z: Any, *, name: str = "Z") -> np.ndarray:

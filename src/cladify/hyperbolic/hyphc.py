@@ -11,11 +11,13 @@ from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_bool, check_choice, check_random_state, choice, integer, number, optional
 from cladify._kit.progress import Progress
 from cladify.data.points import Points
+from cladify.divide import BisectConquer
 from cladify.errors import InvalidInput
 from cladify.hyperbolic._descent import Descent, Schedule
 from cladify.hyperbolic._similarities import Source, find_source
 from cladify.hyperbolic.decode import decode
 from cladify.hyperbolic.embed import tree_angles
+from cladify.refinement import refine
 from cladify.tree import Tree
 from cladify.tree._either import check_tree
 
@@ -229,8 +231,6 @@ class HypHC(TreeEstimator):
         self, count: int, points: Points, source: Source, random: np.random.Generator, report: Progress
     ) -> list[Tree]:
         """Trees of BisectConquer; of few points, which it parts in no time, the best of several."""
-        from cladify.divide import BisectConquer
-
         seeds = random.integers(2**31, size=_TREES if points.n <= 1000 else count).tolist()
         trees = [
             BisectConquer(random_state=seed, n_jobs=self.n_jobs).fit(points, progress=report).tree_ for seed in seeds
@@ -238,6 +238,4 @@ class HypHC(TreeEstimator):
         return sorted(trees, key=lambda tree: source.cost(tree, self.n_jobs))[:count]
 
     def _refined(self, tree: Tree, points: Points, source: Source, report: Progress) -> Tree:
-        from cladify.refinement import refine
-
         return refine(tree, points, None, source.objective, random_state=0, n_jobs=self.n_jobs, progress=report)

@@ -23,6 +23,7 @@ from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import Check, check_random_state, integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify.data.points import as_points
+from cladify.divide import BisectConquer
 from cladify.errors import InvalidInput, MissingExtra
 from cladify.hyperbolic._similarities import Source, find_source
 from cladify.hyperbolic.decode import decode
@@ -335,8 +336,6 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
         seeds = random.integers(2**31, size=3)
         with reporting(progress) as report:
             if init is None:
-                from cladify.divide import BisectConquer
-
                 model = BisectConquer(metric=self.metric, random_state=int(seeds[0]), n_jobs=self.n_jobs)
                 init = model.fit(points, progress=report).tree_
             check_tree(init, points.n, name="init")

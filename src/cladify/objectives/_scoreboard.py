@@ -12,6 +12,7 @@ from cladify._kit.progress import ProgressLike, reporting
 from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import get_similarity
 from cladify.errors import InvalidInput
+from cladify.metrics.purity import dendrogram_purity
 from cladify.objectives._bounds import BoundMethod
 from cladify.objectives._objective import OBJECTIVES, Objective, get_objective
 from cladify.objectives._score import Score, Scorer, shown_metric
@@ -193,8 +194,6 @@ def scoreboard(
                 advance()
     more: dict[str, Mapping[str, float]] = {}
     if y is not None:
-        from cladify.metrics import dendrogram_purity
-
         more[PURITY] = {name: float(dendrogram_purity(tree, y)) for name, tree in trees.items()}
     return Scoreboard(scores, {**more, **(columns or {})})
 

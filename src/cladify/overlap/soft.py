@@ -21,7 +21,7 @@ from cladify.tree import Tree
 if TYPE_CHECKING:
     from cladify.neighbors import NeighborGraph
 
-__all__ = ["Outside", "SoftMembership", "outside", "soft_membership"]
+__all__ = ["SoftMembership", "soft_membership"]
 
 #: Fewer than this are not worth a thread of their own.
 _EDGES_A_THREAD = 100_000

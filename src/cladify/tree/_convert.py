@@ -1,6 +1,6 @@
 """Conversions of `Tree`: merges, parents, linkage matrices, Newick, networkx, JSON and files, each way.
 
-The work is done beside: arrays in ``_tree_build``, text and files in :mod:`cladify.io`.
+The modules that do the work get arrays, or the class to build; they do not import it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+
+from cladify.tree import _build, _file, _formats, _newick
 
 if TYPE_CHECKING:
     import networkx
@@ -43,8 +45,6 @@ class TreeForms:
         >>> Tree.from_merges([0, 2], [1, 3], [1.0, 4.0], 3).cut(height=2.0).tolist()
         [0, 0, 1]
         """
-        from cladify.tree import _build
-
         parent, height, level = _build.from_merges(left, right, height, n_leaves, level)
         return cast("type[Tree]", cls)(parent, height, level=level, info=info)
 
@@ -67,8 +67,6 @@ class TreeForms:
         >>> Tree.from_parents([3, 4, 4, -1, 5, 3], 3).parent.tolist()
         [4, 3, 3, 4, -1]
         """
-        from cladify.tree import _build
-
         parent, height, level = _build.from_parents(parent, n_leaves, height, level)
         return cast("type[Tree]", cls)(parent, height, level=level, info=info)
 
@@ -78,8 +76,6 @@ class TreeForms:
 
         The order of the two clusters in each row stays: ``leaf_order`` is SciPy's ``leaves_list(Z)``.
         """
-        from cladify.tree import _build
-
         parent, height, order = _build.from_linkage(Z)
         return cast("type[Tree]", cls)(parent, height, info=info, order=order)
 
@@ -90,8 +86,6 @@ class TreeForms:
         >>> Tree([3, 3, 4, 4, -1]).to_linkage().tolist()
         [[0.0, 1.0, 1.0, 2.0], [2.0, 3.0, 2.0, 3.0]]
         """
-        from cladify.tree import _build
-
         return _build.to_linkage(cast("Tree", self))
 
     def to_newick(self, names: Sequence[Any] | None = None, *, exact: bool = True) -> str:
@@ -111,8 +105,6 @@ class TreeForms:
         >>> Tree([3, 3, 4, 4, -1]).to_newick(["cat", "dog", "big bus"])
         "('big bus':2,(cat:1,dog:1):1);"
         """
-        from cladify.tree import _newick
-
         return _newick.to_newick(cast("Tree", self), names, exact=exact)
 
     @classmethod
@@ -130,14 +122,10 @@ class TreeForms:
         >>> tree.info["names"], tree.height.tolist()
         (['cat', 'dog', 'big bus'], [0.0, 0.0, 0.0, 1.0, 3.0])
         """
-        from cladify.tree import _newick
-
-        return _newick.from_newick(text, names)
+        return _newick.from_newick(cast("type[Tree]", cls), text, names)
 
     def to_networkx(self) -> networkx.DiGraph:
         """A ``networkx.DiGraph`` with edges from parents to children and node attributes ``height`` and ``size``."""
-        from cladify.tree import _build
-
         return _build.to_networkx(cast("Tree", self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,16 +137,12 @@ class TreeForms:
         >>> Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
         True
         """
-        from cladify.tree import _file
-
         return _file.to_dict(cast("Tree", self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Tree:
         """The tree that :meth:`to_dict` described."""
-        from cladify.tree import _file
-
-        return _file.from_dict(data)
+        return _file.from_dict(cast("type[Tree]", cls), data)
 
     def save(self, path: PathLike) -> None:
         """Write the tree to a file, whole or not at all; :meth:`load` reads it.
@@ -167,13 +151,9 @@ class TreeForms:
         any), JSON for ``.json``, SciPy's linkage for ``.npy``; every other name gets cladify's own, which keeps
         everything. See :mod:`cladify.tree._file`.
         """
-        from cladify.tree import _files
-
-        _files.save(cast("Tree", self), path)
+        _formats.save(cast("Tree", self), path)
 
     @classmethod
     def load(cls, path: PathLike) -> Tree:
         """The tree that :meth:`save` wrote; safe on files from strangers."""
-        from cladify.tree import _files
-
-        return _files.load(path)
+        return _formats.load(cast("type[Tree]", cls), path)

@@ -14,14 +14,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cladify._kit.atomic import PathLike
 from cladify._kit.container import Format, narrow, plain
 from cladify.errors import InvalidInput
-from cladify.tree.dag import ClusterDag
+
+if TYPE_CHECKING:
+    from cladify.tree.dag import ClusterDag
 
 __all__ = ["FORMAT", "load", "save"]
 
@@ -53,18 +56,18 @@ def save(dag: ClusterDag, path: PathLike) -> None:
     _FILE.write(path, {"n_leaves": dag.n_leaves, "n_nodes": dag.n_nodes, "info": plain(dag.info)}, arrays)
 
 
-def load(path: PathLike) -> ClusterDag:
+def load(cls: type[ClusterDag], path: PathLike) -> ClusterDag:
     """The graph in the file ``path``; anything else than a whole file of one is a FileError."""
-    return _FILE.read(path, _build)
+    return _FILE.read(path, partial(_build, cls))
 
 
-def _build(figures: dict[str, Any], arrays: dict[str, np.ndarray]) -> ClusterDag:
+def _build(cls: type[ClusterDag], figures: dict[str, Any], arrays: dict[str, np.ndarray]) -> ClusterDag:
     m = len(arrays["n_parents"])
     n = m - len(arrays["height"])
     spans = arrays.get("spans")
     if n < 1 or figures.get("n_leaves") != n or (spans is not None and len(spans) % 3):
         raise InvalidInput("its arrays have the wrong lengths")
-    return ClusterDag(
+    return cls(
         np.concatenate([[0], np.cumsum(arrays["n_parents"], dtype=np.int64)]),
         arrays["parent_ids"],
         np.concatenate([np.zeros(n), arrays["height"]]),

@@ -10,7 +10,7 @@ import numpy as np
 from cladify._kit.params import check_float, check_int
 from cladify._kit.text import one_line
 from cladify.errors import InvalidInput
-from cladify.tree._text import Description, _figure
+from cladify.tree._text import Description, figure
 
 if TYPE_CHECKING:
     from cladify.tree.dag import ClusterDag
@@ -88,5 +88,5 @@ def summary(
             members = [i for i in dag.members(v).tolist() if i != leaf]
             names = " · ".join(one_line(i if items is None else items[i]) for i in members[:n_examples])
             more = " …" if len(members) > n_examples else ""
-            lines.append(f"   {number}: {dag.size[v]} members, height {_figure(float(dag.height[v]))}: {names}{more}")
+            lines.append(f"   {number}: {dag.size[v]} members, height {figure(float(dag.height[v]))}: {names}{more}")
     return "\n".join(lines)

@@ -1,10 +1,11 @@
-"""Doors of what is drawn or measured: a tree, or a graph of clusters where that makes sense."""
+"""Checks of an argument that is a tree, or a graph of clusters where that makes sense."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cladify.errors import InvalidInput, InvalidType
+from cladify.tree._rules import check_leaves
 from cladify.tree.dag import ClusterDag
 from cladify.tree.tree import Tree
 
@@ -34,8 +35,5 @@ def check_tree(tree: Any, n: int, *, name: str = "tree") -> Tree:
         raise InvalidInput(
             f"{name} must be a cladify.Tree, got {type(tree).__name__}; use Tree.from_linkage(Z) for a linkage matrix."
         )
-    if tree.n_leaves != n:
-        raise InvalidInput(
-            f"{name} has {tree.n_leaves} leaves but X has {n} rows; leaf i must be row i (see Tree.prune)."
-        )
+    check_leaves(tree, n, name=name)
     return tree

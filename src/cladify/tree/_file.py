@@ -19,15 +19,18 @@ A tree file is an archive as :mod:`cladify._kit.container` describes it, with th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import cladify
 from cladify._kit.atomic import PathLike
 from cladify._kit.container import Format, first_line, narrow, plain
+from cladify._version import __version__
 from cladify.errors import FileError, InvalidInput
-from cladify.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from cladify.tree.tree import Tree
 
 __all__ = ["from_dict", "load", "save", "to_dict"]
 
@@ -54,17 +57,17 @@ def save(tree: Tree, path: PathLike) -> None:
     _FILE.write(path, {"n_leaves": n, "n_nodes": tree.n_nodes, "info": plain(tree.info)}, arrays)
 
 
-def load(path: PathLike) -> Tree:
+def load(cls: type[Tree], path: PathLike) -> Tree:
     """The tree in the file ``path``; anything else than a whole tree file is a FileError."""
-    return _FILE.read(path, _build)
+    return _FILE.read(path, partial(_build, cls))
 
 
-def _build(figures: dict[str, Any], arrays: dict[str, np.ndarray]) -> Tree:
+def _build(cls: type[Tree], figures: dict[str, Any], arrays: dict[str, np.ndarray]) -> Tree:
     n = len(arrays["parent"]) - len(arrays["height"])
     if n < 1 or figures.get("n_leaves") != n:
         raise InvalidInput("its arrays have the wrong lengths")
     level = arrays.get("level")
-    return Tree(
+    return cls(
         arrays["parent"],
         np.concatenate([np.zeros(n), arrays["height"]]),
         level=None if level is None else np.concatenate([np.zeros(n, dtype=np.int64), level]),
@@ -81,7 +84,7 @@ def to_dict(tree: Tree) -> dict[str, Any]:
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "cladify": cladify.__version__,
+        "cladify": __version__,
         "n_leaves": tree.n_leaves,
         "parent": tree.parent.tolist(),
         "height": tree.height.tolist(),
@@ -94,7 +97,7 @@ def to_dict(tree: Tree) -> dict[str, Any]:
     return data
 
 
-def from_dict(data: Any) -> Tree:
+def from_dict(cls: type[Tree], data: Any) -> Tree:
     """The tree that :func:`to_dict` described."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT or "parent" not in data:
         raise FileError("This is not a tree as Tree.to_dict() writes it: a dict with format='cladify-tree' and parent.")
@@ -103,7 +106,7 @@ def from_dict(data: Any) -> Tree:
     if not isinstance(info, Mapping):
         raise FileError(f"info of a tree must be a dict, got {type(info).__name__}.")
     try:
-        tree = Tree(data["parent"], data.get("height"), level=data.get("level"), info=info, order=data.get("order"))
+        tree = cls(data["parent"], data.get("height"), level=data.get("level"), info=info, order=data.get("order"))
     except InvalidInput:
         raise
     except (TypeError, ValueError, OverflowError) as error:

@@ -20,8 +20,11 @@ import numpy as np
 
 from cladify import _core
 from cladify._kit.params import check_int
+from cladify.data._cost_features import cost_features
+from cladify.data._pairs import FeatureWeights
 from cladify.tree._condense import mean_heights, spreads
 from cladify.tree._order import default_metric
+from cladify.tree._rules import check_leaves
 
 if TYPE_CHECKING:
     from cladify.tree.tree import Tree
@@ -99,12 +102,9 @@ def _distances(tree: Tree, X: Any, metric: Any, min_size: int) -> np.ndarray:
 
     They do not count less than those further down; outliers do not count.
     """
-    from cladify.data._cost_features import cost_features
-    from cladify.data._pairs import FeatureWeights
-    from cladify.tree._either import check_tree
-
     features = cost_features(X, default_metric(tree, metric))
-    n = check_tree(tree, features.shape[0]).n_leaves
+    check_leaves(tree, features.shape[0])
+    n = tree.n_leaves
     sums = np.concatenate([np.zeros(n), FeatureWeights(features, "", None).cross(tree, -1)])
     np.maximum(sums, 0.0, out=sums)  # rounding
     pairs = 0.5 * tree.size * (tree.size - 1.0)

@@ -8,13 +8,15 @@ comment; rounds of level-wise methods become ``[&cladify_level=...]``. So a tree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cladify import _core
 from cladify.errors import FileError, InvalidInput
-from cladify.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from cladify.tree.tree import Tree
 
 __all__ = ["from_newick", "to_newick"]
 
@@ -37,7 +39,7 @@ def to_newick(tree: Tree, names: Sequence[Any] | None = None, *, exact: bool = T
     return text.decode()
 
 
-def from_newick(text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
+def from_newick(cls: type[Tree], text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
     """The tree of Newick text; see :meth:`cladify.Tree.from_newick`."""
     if not isinstance(text, str | bytes):
         raise InvalidInput(f"Newick must be text, got {type(text).__name__}. Read the file first.")
@@ -69,7 +71,7 @@ def from_newick(text: str | bytes, names: Sequence[Any] | None = None) -> Tree:
     info: dict[str, Any] = {"source": "newick"}
     if names is None and found is not None and any(found):
         info["names"] = found
-    return Tree.from_parents(np.where(parent < 0, -1, now[parent])[before], n, height, level, info)
+    return cls.from_parents(np.where(parent < 0, -1, now[parent])[before], n, height, level, info)
 
 
 def _names(data: bytes, start: np.ndarray, end: np.ndarray) -> list[str]:

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify import _core
+from cladify.data._cost_features import check_metric
+from cladify.data._vectors import check_vectors, is_sparse
 from cladify.errors import InvalidTree
-from cladify.tree._rules import read_only
+from cladify.tree._build import from_merges
+from cladify.tree._rules import check_leaves, read_only
 
 if TYPE_CHECKING:
     from cladify.tree.tree import Tree
@@ -35,7 +38,7 @@ def own_order(order: Any, parent: np.ndarray, size: np.ndarray, n: int) -> tuple
 
 
 def default_metric(tree: Tree, metric: Any) -> Any:
-    """The metric said, or cosine for trees made with it, or the squared distance."""
+    """The metric given; by default cosine for trees made with it, and the squared distance for others."""
     if metric is not None:
         return metric
     return "cosine" if str(tree.info.get("metric")) == "cosine" else "sqeuclidean"
@@ -43,28 +46,22 @@ def default_metric(tree: Tree, metric: Any) -> Any:
 
 def order_leaves(tree: Tree, X: Any, metric: Any) -> np.ndarray:
     """The leaves in an order that follows the tree, with similar ones side by side."""
-    from cladify.data._cost_features import check_metric
-    from cladify.data._vectors import check_vectors, is_sparse
-    from cladify.tree._either import check_tree
-
     metric = check_metric(default_metric(tree, metric))
     X = check_vectors(X)
-    check_tree(tree, X.shape[0])
+    check_leaves(tree, X.shape[0])
     if is_sparse(X):
         rng = np.random.default_rng(0)
         X = X @ rng.standard_normal((X.shape[1], _SPARSE_COLUMNS), dtype=np.float32)
     rows = np.array(X, dtype=np.float32, order="C")
     if metric == "cosine":
         rows /= np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.finfo(np.float32).tiny)[:, None]
-    binary = tree if tree.is_binary else _binary(tree, rows)
-    start, child = _core.tree_children(binary.parent, binary.n_leaves)
-    return _core.tree_near_order(binary.parent, start, child, binary.n_leaves, rows, _ENDS)
+    parent = tree.parent if tree.is_binary else _binary_parents(tree, rows)
+    start, child = _core.tree_children(parent, tree.n_leaves)
+    return _core.tree_near_order(parent, start, child, tree.n_leaves, rows, _ENDS)
 
 
-def _binary(tree: Tree, rows: np.ndarray) -> Tree:
-    """A binary tree in which the children of every node are joined by the distances between their means."""
-    from cladify.tree.tree import Tree
-
+def _binary_parents(tree: Tree, rows: np.ndarray) -> np.ndarray:
+    """Parents of a binary tree in which the children of every node are joined by the distances between their means."""
     n = tree.n_leaves
     weights = np.repeat(1.0, n)
     mass = _core.node_sums(tree.parent, weights)
@@ -84,7 +81,7 @@ def _binary(tree: Tree, rows: np.ndarray) -> Tree:
             right.append(names[b])
             names.append(n + len(left) - 1)
         now[v] = names[-1]
-    return Tree.from_merges(left, right, np.arange(len(left), dtype=np.float64), n)
+    return from_merges(left, right, np.arange(len(left), dtype=np.float64), n, None)[0]
 
 
 def _join(mean: np.ndarray) -> list[tuple[int, int]]:

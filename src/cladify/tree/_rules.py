@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify.errors import InvalidTree
+from cladify.errors import InvalidInput, InvalidTree
+
+if TYPE_CHECKING:
+    from cladify.tree.tree import Tree
 
 __all__ = ["broken_rule", "check_height", "check_level", "own", "own_heights", "own_integers", "read_only"]
 
@@ -85,3 +88,11 @@ def broken_rule(rule: int, node: int, n_leaves: int, parent: IntArray) -> Invali
     else:
         what = f"(an inner node has at least two children): node {node} has 1 child"
     return InvalidTree(f"tree breaks rule {rule} {what}. Tree.from_parents(parent, n_leaves) puts nodes in order.")
+
+
+def check_leaves(tree: Tree, n: int, *, name: str = "tree") -> None:
+    """Raise where a tree is not one over n leaves."""
+    if tree.n_leaves != n:
+        raise InvalidInput(
+            f"{name} has {tree.n_leaves} leaves but X has {n} rows; leaf i must be row i (see Tree.prune)."
+        )

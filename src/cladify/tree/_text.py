@@ -24,10 +24,10 @@ class Description(dict[str, Any]):
 
     def __str__(self) -> str:
         width = max(map(len, self), default=0)
-        return "\n".join(f"{name.replace('_', ' '):<{width}}  {_figure(value)}" for name, value in self.items())
+        return "\n".join(f"{name.replace('_', ' '):<{width}}  {figure(value)}" for name, value in self.items())
 
 
-def _figure(value: Any) -> str:
+def figure(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -139,7 +139,7 @@ def _count(tree: Tree, v: int) -> str:
     size = int(tree.size[v])
     if size == 1:
         return "1 leaf"
-    return f"{_spaced(size)} leaves, height {_figure(float(tree.height[v]))}"
+    return f"{_spaced(size)} leaves, height {figure(float(tree.height[v]))}"
 
 
 def _spaced(number: int) -> str:

@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.atomic import PathLike
 from cladify._kit.memory import check_memory
 from cladify._kit.params import check_int
-from cladify.errors import InvalidInput
+from cladify.errors import InvalidInput, MissingExtra
+from cladify.tree import _dag_file
+from cladify.tree._dag_partition import Partition, best_partition
 from cladify.tree._dag_rules import DagArrays
+from cladify.tree._dag_text import describe, senses, summary
 from cladify.tree._rules import read_only
+from cladify.tree._text import Description
+from cladify.tree.tree import Tree
 
 if TYPE_CHECKING:
     import networkx
     from scipy.sparse import csr_array
-
-    from cladify._kit.atomic import PathLike
-    from cladify.tree._dag_partition import Partition
-    from cladify.tree._text import Description
-    from cladify.tree.tree import Tree
 
 __all__ = ["ClusterDag"]
 
@@ -184,8 +185,6 @@ class ClusterDag(DagArrays):
 
     def to_tree(self) -> Tree:
         """The tree in which every node keeps its best parent: the lowest, and of equals the smallest."""
-        from cladify.tree.tree import Tree
-
         if self.n_nodes == 1:
             return Tree([-1], info=self.info)
         height = self.height[self.parent_ids]
@@ -221,14 +220,10 @@ class ClusterDag(DagArrays):
         >>> dag.best_partition([2, 2, 2, 3, 1, 9]).nodes.tolist()
         [0, 4]
         """
-        from cladify.tree._dag_partition import best_partition
-
         return best_partition(self, cost, budget_seconds=budget_seconds)
 
     def to_networkx(self) -> networkx.DiGraph:
         """A ``networkx.DiGraph`` with edges from parents to children and node attributes ``height`` and ``size``."""
-        from cladify.errors import MissingExtra
-
         try:
             import networkx
         except ImportError:
@@ -242,16 +237,12 @@ class ClusterDag(DagArrays):
 
     def save(self, path: PathLike) -> None:
         """Write the graph to a file, whole or not at all; :meth:`load` reads it. See :mod:`cladify.tree._dag_file`."""
-        from cladify.tree import _dag_file
-
         _dag_file.save(self, path)
 
     @classmethod
     def load(cls, path: PathLike) -> ClusterDag:
         """The graph that :meth:`save` wrote; safe on files from strangers."""
-        from cladify.tree import _dag_file
-
-        return _dag_file.load(path)
+        return _dag_file.load(cls, path)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -266,14 +257,10 @@ class ClusterDag(DagArrays):
         >>> dag.senses(1, max_size=2), dag.senses(0, max_size=2)
         ([4, 3], [3])
         """
-        from cladify.tree._dag_text import senses
-
         return senses(self, leaf, n_senses=n_senses, max_size=max_size, max_shared=max_shared)
 
     def describe(self) -> Description:
         """Sizes, depth and overlap, as a dict that prints well."""
-        from cladify.tree._dag_text import describe
-
         return describe(self)
 
     def summary(
@@ -303,8 +290,6 @@ class ClusterDag(DagArrays):
         shepherd
            1: 3 members, height 2: collie · farmer
         """
-        from cladify.tree._dag_text import summary
-
         return summary(self, items, leaves=leaves, n_items=n_items, n_examples=n_examples)
 
     # --- being a value ------------------------------------------------------------------------------------------------

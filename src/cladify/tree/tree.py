@@ -10,20 +10,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from cladify import _core
+from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_float, check_int, check_random_state
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.tree import _condense, _order
 from cladify.tree._convert import TreeForms
+from cladify.tree._levels import Level, levels
 from cladify.tree._rules import broken_rule, check_height, check_level, own_heights, own_integers, read_only
-
-if TYPE_CHECKING:
-    from cladify.tree._levels import Level
-    from cladify.tree._text import Description
+from cladify.tree._text import Description, describe, summary
 
 __all__ = ["Tree"]
 
@@ -261,8 +260,6 @@ class Tree(TreeForms):
         >>> Tree([4, 4, 5, 5, 6, 6, -1]).lca([0, 0, 4], [1, 2, 1]).tolist()
         [4, 6, 4]
         """
-        from cladify._kit.parallel import resolve_jobs
-
         u, v = (self._check_nodes(nodes) for nodes in (i, j))
         try:
             u, v = np.broadcast_arrays(u, v)
@@ -480,8 +477,6 @@ class Tree(TreeForms):
         >>> [(level.n_clusters, round(level.stability, 2)) for level in cladify.fit(X, "hac").levels()]
         [(2, 0.73), (4, 0.57), (6, 0.81)]
         """
-        from cladify.tree._levels import levels
-
         return levels(self, X, metric=metric, min_size=min_size, max_levels=max_levels)
 
     @cached_property
@@ -665,8 +660,6 @@ class Tree(TreeForms):
 
     def describe(self) -> Description:
         """Sizes, depth and balance of the tree, as a dict that prints well."""
-        from cladify.tree._text import describe
-
         return describe(self)
 
     def summary(self, items: Sequence[Any] | None = None, *, n_clusters: int = 12, n_examples: int = 3) -> str:
@@ -690,8 +683,6 @@ class Tree(TreeForms):
         ├─ 2 leaves, height 1: cat · dog
         └─ 2 leaves, height 2: car · bus
         """
-        from cladify.tree._text import summary
-
         return summary(self, items, n_clusters=n_clusters, n_examples=n_examples)
 
     # --- being a value ------------------------------------------------------------------------------------------------
