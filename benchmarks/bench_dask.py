@@ -69,13 +69,13 @@ def shards(X: np.ndarray) -> str:
 
 def in_parts(X: np.ndarray, count: int) -> np.ndarray:
     from cladify.distributed import open_vectors
-    from cladify.distributed._neighbors import sharded_neighbors
-    from cladify.distributed._workdir import work_dir
+    from cladify.distributed._job import Job
+    from cladify.distributed._stages.neighbors import sharded_neighbors
 
     client = workers(count)
     vectors = open_vectors(shards(X), client=client)
-    with work_dir(None, "") as work:
-        found = sharded_neighbors(vectors, K, client=client, work=work)
+    with Job(client).working("graph") as job:
+        found = sharded_neighbors(vectors, K, job=job)
         return found.gather(client).indices.reshape(len(X), K)
 
 

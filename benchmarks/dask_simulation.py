@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cladify.distributed._cluster import task_memory, task_room
-from cladify.distributed._plan import _SHARE, _row_bytes
-from cladify.distributed._rounds import _SORTED
+from cladify.distributed._job import Job
+from cladify.distributed._stages.plan import GROUP_SHARE, row_bytes
+from cladify.distributed._stages.rounds import SORTED_EDGE
 from cladify.distributed.sources import part_bytes_for
 from cladify.neighbors._cells import ROWS_A_CELL
 from cladify.neighbors._shards import n_cells, sample_size
@@ -77,20 +77,21 @@ class Run:
 
     def __post_init__(self) -> None:
         n, d, k, p, workers = self.n, self.d, self.k, self.probes, self.workers
-        memory, room, threads = task_memory(workers), task_room(workers), workers.count
+        job = Job(workers)
+        memory, room, threads = job.memory, job.room, workers.count
         cells = n_cells(n, k)
         parts = -(-4 * n * d // part_bytes_for(workers))
         rows = n / parts
         sample = min(ROWS_A_CELL * cells, max(4 * cells, int(memory / (64 * d))))
         asked = sample_size(n, d)
-        most = _SHARE * memory / _row_bytes(d, k, p)
+        most = GROUP_SHARE * memory / row_bytes(d, k, p)
         groups = min(4 * threads, max(1, n // 10_000))
         while n / groups * COPIES > most and groups < cells:
             groups *= 2
         row = 20 + 4 * p + 4 * d
         near = 2 * d * n * p * (n / cells) / PAIRS
         edges = 1.7 * k * n  # in both directions, where they are not the same edge
-        pieces = int(np.ceil(n * 2 * k * _SORTED / (room / 2)))
+        pieces = int(np.ceil(n * 2 * k * SORTED_EDGE / (room / 2)))
         pieces = min(max(pieces, threads), parts)
         io = 4 * n * d / DISK
         self.stages = [
@@ -99,10 +100,10 @@ class Run:
             Stage("sample", parts, io + 2 * n * asked * d / PRODUCTS, 8 * k * asked * parts, 10 * rows * 4 * d),
             Stage("probes", 1, 2 * (asked * (k + 1) + 50_000) * cells * d / PRODUCTS, memory=4 * 50_000 * cells / 16),
             Stage("assign", parts, io + 2 * n * cells * d / PRODUCTS, n * row, 10 * rows * 4 * d),
-            Stage("search", groups, near, n * (8 + 8 * k + (COPIES - 1) * row), _row_bytes(d, k, p) * n / groups, 0.3),
-            Stage("visit", groups, 0.35 * near, 2.0 * n * k, COPIES * _row_bytes(d, k, p) * n / groups, 0.3),
+            Stage("search", groups, near, n * (8 + 8 * k + (COPIES - 1) * row), row_bytes(d, k, p) * n / groups, 0.3),
+            Stage("visit", groups, 0.35 * near, 2.0 * n * k, COPIES * row_bytes(d, k, p) * n / groups, 0.3),
             Stage("merge", parts, 2e-6 * n * k / 10, 8 * k * n, 40 * k * rows),
-            Stage("both directions", 2 * pieces, 0.12 * EDGE * edges, 12 * edges, _SORTED * edges / pieces),
+            Stage("both directions", 2 * pieces, 0.12 * EDGE * edges, 12 * edges, SORTED_EDGE * edges / pieces),
             Stage("rounds", 2 * pieces, 0.88 * EDGE * edges, 12 * edges + ON_PARTS * 15 * n, room / 2 + 12 * n),
             Stage("unite", 1, ON_PARTS * 2e-8 * n, memory=12 * n + min(80 * n, 0.8 * room)),
             Stage("finish", 1, EDGE * min(JOINED * n, room / 60), memory=room),

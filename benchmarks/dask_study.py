@@ -122,13 +122,14 @@ def run(args: argparse.Namespace, shards: Path, work: Path, kill: random.Random 
 def graph_of(shards: Path, k: int, client: Any, work: Path, clock: Clock) -> Any:
     from cladify._kit.progress import Progress
     from cladify.distributed import open_vectors
-    from cladify.distributed._neighbors import sharded_neighbors
-    from cladify.distributed._workdir import WorkDir
+    from cladify.distributed._job import Job
+    from cladify.distributed._stages.neighbors import sharded_neighbors
+    from cladify.distributed._storage.work_folder import WorkFolder
     from cladify.distributed.sources import part_bytes_for
 
     report = Progress(clock)
     vectors = open_vectors(shards, client=client, part_bytes=part_bytes_for(client), report=report)
-    return sharded_neighbors(vectors, k, client=client, work=WorkDir(str(work)), report=report)
+    return sharded_neighbors(vectors, k, job=Job(client, WorkFolder(str(work)), report))
 
 
 def main() -> None:

@@ -164,9 +164,6 @@ def fit_model(
 def _fit_dask(
     X: Any, method: str, options: dict[str, Any], progress: ProgressLike | Progress, params: dict[str, Any]
 ) -> Any:
-    from cladify.distributed._cluster import require_dask
-
-    require_dask()
     from cladify.distributed._engine import fit_dask
 
     column = params.pop("column", None)

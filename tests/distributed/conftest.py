@@ -5,6 +5,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
+from cladify.distributed._job import Job
+
 
 @pytest.fixture(scope="package")
 def client():
@@ -14,6 +16,11 @@ def client():
     options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
+
+
+@pytest.fixture(scope="package")
+def job(client):
+    return Job(client)
 
 
 class Done:
@@ -32,14 +39,8 @@ def values(args):
     return type(args)(map(values, args)) if type(args) in (list, tuple) else args
 
 
-class Here:
-    """A client that runs every task at once, here: hundreds of runs in seconds."""
-
-    def submit(self, task, *args, pure=True, **kwargs):
-        return Done(task(*values(args), **kwargs))
-
-    def gather(self, futures):
-        return values(futures)
+class NoWorkers:
+    """The parts of a client that tell what a cluster is like."""
 
     def nthreads(self):
         return {"here": 4}
@@ -48,16 +49,24 @@ class Here:
         return {"workers": {}}
 
 
+class Here(Job):
+    """A job that runs every task at once, in this thread: hundreds of runs in seconds."""
+
+    def run(self, tasks, label, report=None):
+        import dask
+
+        return list(dask.compute(*tasks, scheduler="sync"))
+
+    def submit(self, task, *args, **same):
+        return Done(task(*values(args), **same))
+
+    def gather(self, futures):
+        return values(futures)
+
+
 @pytest.fixture
 def here(monkeypatch):
     """Steps leave thousands of small files: in memory, where the system has a place for that."""
-    import dask
-
     if os.access("/dev/shm", os.W_OK):
         monkeypatch.setattr(tempfile, "tempdir", "/dev/shm")
-
-    def run(client, tasks, *, stage, report=None):
-        return list(dask.compute(*tasks, scheduler="sync"))
-
-    monkeypatch.setattr("cladify.distributed._workdir.run", run)
-    return Here()
+    return Here(NoWorkers())

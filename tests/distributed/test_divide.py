@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed._divide import divide_tree
+from cladify.distributed._stages.divide import divide_tree
 from cladify.distributed.sources import open_vectors
 from cladify.errors import InvalidInput
 
@@ -23,13 +23,13 @@ def vectors(client):
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 @pytest.mark.parametrize("method", [cladify.BisectingKMeans, cladify.BisectConquer])
-def test_value_and_heights(client, vectors, method, metric):
+def test_value_and_heights(job, vectors, method, metric):
     X, _ = blobs()
     model = method(metric=metric, random_state=0, n_jobs=1)
     local = model.fit(X).tree_
-    tree = divide_tree(vectors, model, client, most=300)
-    told = tree.info["distributed"]
-    assert tree.is_binary and tree.n_leaves == 1200 and told["top_leaves"] > 4 and told["largest_leaf"] < 600
+    tree = divide_tree(vectors, model, job, most=300)
+    figures = tree.info["distributed"]
+    assert tree.is_binary and tree.n_leaves == 1200 and figures["top_leaves"] > 4 and figures["largest_leaf"] < 600
     objective = "ckmm" if metric == "sqeuclidean" else "mw"
     value, expected = (cladify.score(t, X, objective=objective, metric=metric).normalized for t in (tree, local))
     assert value > expected - 0.03
@@ -52,16 +52,16 @@ def height(X, tree, v, method, metric):
     return max(across.mean(), tree.height[tree.children(v)].max())
 
 
-def test_few_rows_are_the_local_tree(client, vectors):
+def test_few_rows_are_the_local_tree(job, vectors):
     X, _ = blobs()
     model = cladify.BisectingKMeans(random_state=1, n_jobs=1)
-    tree = divide_tree(vectors, model, client)
+    tree = divide_tree(vectors, model, job)
     np.testing.assert_array_equal(tree.parent, model.fit(X).tree_.parent)
 
 
-def test_equal_rows_and_other_metrics(client, vectors):
+def test_equal_rows_and_other_metrics(client, job, vectors):
     same = open_vectors(np.ones((40, 2), dtype=np.float32), client=client)
-    tree = divide_tree(same, cladify.BisectingKMeans(random_state=0, n_jobs=1), client, most=10)
+    tree = divide_tree(same, cladify.BisectingKMeans(random_state=0, n_jobs=1), job, most=10)
     assert tree.n_leaves == 40 and tree.height.max() == 0
     with pytest.raises(InvalidInput, match="split under cosine or sqeuclidean, got 'euclidean'"):
-        divide_tree(vectors, cladify.BisectConquer(metric="euclidean"), client, most=10)
+        divide_tree(vectors, cladify.BisectConquer(metric="euclidean"), job, most=10)

@@ -7,8 +7,7 @@ import pytest
 
 import cladify
 from cladify.distributed import open_vectors
-from cladify.distributed._neighbors import sharded_neighbors
-from cladify.distributed._workdir import work_dir
+from cladify.distributed._stages.neighbors import sharded_neighbors
 from cladify.errors import CladifyError, FileError, InvalidInput, MissingExtra
 
 
@@ -33,7 +32,7 @@ def shards(folder, rows=X):
 
 @pytest.mark.filterwarnings("ignore:The graph has")  # parts without a link between them are joined at the top
 @pytest.mark.parametrize("method", ["affinity", "reciprocal", "scc"])
-def test_the_tree_is_that_of_the_local_engine_on_the_same_graph(method, client, tmp_path):
+def test_the_tree_is_that_of_the_local_engine_on_the_same_graph(method, client, job, tmp_path):
     folder = shards(tmp_path)
     stages = []
     tree = cladify.fit(
@@ -45,8 +44,8 @@ def test_the_tree_is_that_of_the_local_engine_on_the_same_graph(method, client, 
         progress=lambda stage, done, total: stages.append(stage),
     )
     vectors = open_vectors(folder, client=client)
-    with work_dir(None, "") as work:
-        graph = sharded_neighbors(vectors, 10, client=client, work=work).gather(client)
+    with job.working("graph") as own:
+        graph = sharded_neighbors(vectors, 10, job=own).gather(client)
     local = cladify.fit(graph, method=method)
     assert same_tree(tree, local)
     assert tree.info["engine"] == "dask" and tree.info["n"] == 2000 and tree.info["d"] == 6
@@ -72,12 +71,12 @@ def test_a_graph_comes_as_it_is(client):
 
 
 @pytest.mark.filterwarnings("ignore:The graph has")
-def test_weights_count_where_they_can(client, tmp_path):
+def test_weights_count_where_they_can(client, job, tmp_path):
     folder, weight = shards(tmp_path), np.random.default_rng(0).integers(1, 9, len(X))
     options = {"engine": "dask", "client": client}
     tree = cladify.fit(folder, method="scc", n_neighbors=10, sample_weight=weight, **options)
-    with work_dir(None, "") as work:
-        graph = sharded_neighbors(open_vectors(folder, client=client), 10, client=client, work=work).gather(client)
+    with job.working("graph") as own:
+        graph = sharded_neighbors(open_vectors(folder, client=client), 10, job=own).gather(client)
     assert same_tree(tree, cladify.fit(graph, method="scc", sample_weight=weight))
     assert same_tree(tree, cladify.fit(graph, method="scc", sample_weight=weight, **options))
     assert not same_tree(tree, cladify.fit(graph, method="scc"))
@@ -129,12 +128,14 @@ def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypa
     folder.mkdir()
     shards(folder)
     options = {"method": "scc", "engine": "dask", "client": client, "checkpoint": tmp_path / "kept"}
-    monkeypatch.setattr("cladify.distributed._rounds.rounds_tree", None)  # the graph is finished, the tree is not
+    monkeypatch.setattr(
+        "cladify.distributed._stages.rounds.rounds_tree", None
+    )  # after the graph
     with pytest.raises(TypeError):
         cladify.fit(folder, **options)
     monkeypatch.undo()
     with monkeypatch.context() as patch:
-        patch.setattr("cladify.distributed._group_search.assign", None)  # would fail where it is called
+        patch.setattr("cladify.distributed._stages.group_search.assign", None)  # would fail where it is called
         tree = cladify.fit(folder, **options)
     with monkeypatch.context() as patch:
         patch.setattr("cladify.distributed._engine.sharded_neighbors", None)
@@ -151,7 +152,7 @@ def test_a_full_disk_is_said(client, tmp_path, monkeypatch):
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("cladify.distributed._group_search.write_pieces", full)
+    monkeypatch.setattr("cladify.distributed._stages.group_search.write_pieces", full)
     with pytest.raises(
         FileError, match=r"assign to cells: a worker's disk is full. Free some space, or choose another"
     ):

@@ -11,7 +11,7 @@ from cladify.errors import InvalidInput
 pytest.importorskip("distributed")
 
 from cladify.distributed import ShardedGraph
-from cladify.distributed.graph_parts import even_offsets, part_of
+from cladify.distributed._edges import even_offsets, part_of
 
 
 def rows(n=120, d=5, seed=0):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed._cluster import connected
+from cladify.distributed._job import connected
 from cladify.errors import CladifyError
 
 
@@ -53,7 +53,7 @@ def test_a_worker_killed_in_the_middle_changes_nothing(folder, tree):
 def test_rows_of_this_process_that_are_lost_with_a_worker_are_said():
     from dask import delayed
 
-    from cladify.distributed._cluster import run
+    from cladify.distributed._job import run
 
     with connected(n_workers=1) as client:
         rows = client.scatter(np.ones(3), hash=False)

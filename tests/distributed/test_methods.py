@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import cladify
-from cladify.distributed._methods import DISTRIBUTED
+from cladify.distributed._methods import METHODS as DASK_METHODS
 from cladify.errors import InvalidInput
 from cladify.methods import METHODS
 
 
-@pytest.mark.parametrize("method", DISTRIBUTED)
+@pytest.mark.parametrize("method", DASK_METHODS)
 def test_through_the_door(client, method):
     X = np.random.default_rng(0).normal(size=(90, 5)).astype(np.float32)
     tree = cladify.fit(X, method=method, random_state=0, engine="dask", client=client)
@@ -21,7 +21,7 @@ def test_through_the_door(client, method):
 
 
 def test_the_table_names_methods_and_graphs_have_theirs(client):
-    assert set(DISTRIBUTED) <= {entry.name for entry in METHODS.values()}
+    assert set(DASK_METHODS) <= {entry.name for entry in METHODS.values()}
     graph = cladify.neighbors(np.random.default_rng(0).normal(size=(30, 2)), 3)
     with pytest.raises(InvalidInput, match="method 'kmeans' takes vectors, got a graph"):
         cladify.fit(graph, method="kmeans", engine="dask", client=client)

@@ -1,6 +1,7 @@
 """The rounds on parts give the trees of the local engine, digit for digit."""
 
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,11 +14,10 @@ from cladify.errors import InvalidInput
 pytest.importorskip("distributed")
 
 from cladify.distributed import ShardedGraph
-from cladify.distributed import _clusters as steps
-from cladify.distributed._components import unite_parts
-from cladify.distributed._rounds import _Run, rounds_tree
-from cladify.distributed._shuffle import Shuffle
-from cladify.distributed._workdir import WorkDir
+from cladify.distributed._stages import clusters as steps
+from cladify.distributed._stages.components import unite_parts
+from cladify.distributed._stages.rounds import Rounds, rounds_tree
+from cladify.distributed._storage.work_folder import WorkFolder
 
 # --- 22 graphs --------------------------------------------------------------------------------------------------------
 
@@ -122,8 +122,8 @@ def test_the_local_tree(name, method, here):
         parts = ShardedGraph.from_graph(graph_of(name), n_parts)
         found = rounds_tree(parts, METHODS[method](), here, finish_bytes=finish_bytes)
         assert_same(found, tree)
-        told = found.info["distributed"]
-        assert len(told["bytes_shuffled"]) == told["rounds"] <= found.info["n_rounds"]
+        figures = found.info["distributed"]
+        assert len(figures["bytes_shuffled"]) == figures["rounds"] <= found.info["n_rounds"]
 
 
 @pytest.mark.parametrize(
@@ -147,12 +147,12 @@ def test_parameters(name, method, params, here):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_on_a_cluster(client, method):
+def test_on_a_cluster(job, method):
     parts = ShardedGraph.from_graph(graph_of("cosine"), 2)
-    found = rounds_tree(parts, METHODS[method](), client, finish_bytes=9_000)
+    found = rounds_tree(parts, METHODS[method](), job, finish_bytes=9_000)
     assert_same(found, local_tree("cosine", method))
     assert found.info["distributed"]["rounds"] > 0
-    assert_same(rounds_tree(parts, METHODS[method](), client), local_tree("cosine", method))
+    assert_same(rounds_tree(parts, METHODS[method](), job), local_tree("cosine", method))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -171,7 +171,7 @@ def test_weights(method, linkage, here):
 
 @pytest.mark.parametrize("step", [0, 3])
 def test_a_run_that_was_cut_off_goes_on_from_its_last_step(step, here, tmp_path, monkeypatch):
-    parts, work = ShardedGraph.from_graph(graph_of("cosine"), 3), WorkDir(str(tmp_path))
+    parts, kept = ShardedGraph.from_graph(graph_of("cosine"), 3), replace(here, work=WorkFolder(str(tmp_path)))
     ran = []
 
     def counted(path, part, at, *more):
@@ -183,14 +183,14 @@ def test_a_run_that_was_cut_off_goes_on_from_its_last_step(step, here, tmp_path,
     choose = steps.choose
     monkeypatch.setattr(steps, "choose", counted)
     with pytest.raises(OSError, match="lost"):
-        rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0)
+        rounds_tree(parts, cladify.ReciprocalNN(), kept, finish_bytes=0)
     assert max(ran) == step + 1
     ran[:] = [-1] * 100
-    found = rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0)
+    found = rounds_tree(parts, cladify.ReciprocalNN(), kept, finish_bytes=0)
     assert_same(found, local_tree("cosine", "reciprocal"))
     assert min(ran[100:]) == step + 1  # nothing that was finished is done again
     ran.clear()
-    assert_same(rounds_tree(parts, cladify.ReciprocalNN(), here, work=work, finish_bytes=0), found)
+    assert_same(rounds_tree(parts, cladify.ReciprocalNN(), kept, finish_bytes=0), found)
     assert not ran
 
 
@@ -214,7 +214,7 @@ def test_components_across_parts(pairs, seed, here):
     one = steps.unite(chosen, rule=rule)
     part_of = homes.part(chosen[0]) % n_parts
     parts = [tuple(column[part_of == m] for column in chosen) for m in range(n_parts)]
-    merged = unite_parts(Shuffle(here, n_parts), [here.submit(tuple, part) for part in parts], rule, homes)
+    merged = unite_parts(here, [here.submit(tuple, part) for part in parts], rule, homes)
     for what in ("left", "right", "similarity"):
         np.testing.assert_array_equal(getattr(merged, what), getattr(one, what))
 
@@ -222,7 +222,7 @@ def test_components_across_parts(pairs, seed, here):
 def test_every_part_keeps_its_share_of_the_edges(here, monkeypatch):
     """Clusters are named after their smallest points: ranges of points would leave the edges to the first parts."""
     rounds = []
-    each = _Run._each
+    each = Rounds._each
 
     def watched(run, what, *more):
         receipts = each(run, what, *more)
@@ -230,7 +230,7 @@ def test_every_part_keeps_its_share_of_the_edges(here, monkeypatch):
             rounds.append([receipt["edges"] for receipt in receipts])
         return receipts
 
-    monkeypatch.setattr(_Run, "_each", watched)
+    monkeypatch.setattr(Rounds, "_each", watched)
     X = np.random.default_rng(0).normal(size=(2000, 3)).astype(np.float32)
     parts = ShardedGraph.from_graph(cladify.neighbors(X, 8), 8)
     rounds_tree(parts, cladify.SCC(), here, finish_bytes=1e4)

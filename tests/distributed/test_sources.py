@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cladify.distributed import open_vectors
-from cladify.distributed._cluster import run
+from cladify.distributed._job import run
 from cladify.errors import FileError, InvalidInput
 
 X = np.random.default_rng(0).normal(size=(1000, 7)).astype(np.float32)

@@ -64,7 +64,7 @@ def test_subtrees(pair):
 
 
 def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("cladify.distributed._tree_rows._ROW_GROUP", 100)
+    monkeypatch.setattr("cladify.distributed._storage.tree_rows._ROW_GROUP", 100)
     folder = TreeFolder.write(cladify.fit(X, method="scc"), tmp_path / "tree")
     read, parquet = [], type(folder._files[0][0])
     assert folder._files[0][0].metadata.num_row_groups > 10
@@ -80,10 +80,10 @@ def test_only_what_is_needed_is_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize("finish_bytes", [0, 4_000, 1e9])
 def test_workers_write_it(method, finish_bytes, here, tmp_path, monkeypatch):
     from cladify.distributed import ShardedGraph
-    from cladify.distributed._rounds import rounds_tree
+    from cladify.distributed._stages.rounds import rounds_tree
     from cladify.methods import find_method
 
-    monkeypatch.setattr("cladify.distributed._below._LEAF", 1e9)  # several files
+    monkeypatch.setattr("cladify.distributed._stages.below._LEAF", 1e9)  # several files
     graph = cladify.neighbors(X[:200], 5)
     parts = ShardedGraph.from_graph(graph, 3)
     folder = rounds_tree(parts, find_method(method).load()(), here, finish_bytes=finish_bytes, out=tmp_path / "tree")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from cladify.data.points import Points
 from cladify.errors import InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["SHARED_CHECKS", "RoundsEstimator"]
+__all__ = ["SHARED_CHECKS", "RoundMethod", "RoundsEstimator", "round_method"]
 
 SHARED_CHECKS: dict[str, Any] = {
     "n_neighbors": optional(integer(low=1)),
@@ -25,6 +26,41 @@ SHARED_CHECKS: dict[str, Any] = {
     "n_clusters": optional(integer(low=1)),
     "cut": choice("exact", "round"),
 }
+
+
+@dataclass(frozen=True)
+class RoundMethod:
+    """How an estimator merges in rounds, for engines other than its own.
+
+    Attributes
+    ----------
+    name : str
+    pairs : bool
+        Whether only pairs merge that are each other's nearest.
+    heights_are_thresholds : bool
+        Whether a node's height is its round's threshold.
+    rule : dict
+        Further arguments of :func:`run_rounds`.
+    thresholds : callable
+        The thresholds of the rounds, as similarities, of a :class:`Scale`.
+    """
+
+    name: str
+    pairs: bool
+    heights_are_thresholds: bool
+    rule: dict[str, Any]
+    thresholds: Callable[[Scale], Iterable[float]]
+
+
+def round_method(estimator: RoundsEstimator) -> RoundMethod:
+    """The method of an estimator."""
+    return RoundMethod(
+        estimator._method,
+        estimator._pairs,
+        estimator._heights_are_thresholds,
+        estimator._rule(),
+        estimator._thresholds,
+    )
 
 
 class RoundsEstimator(TreeEstimator):

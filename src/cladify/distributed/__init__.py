@@ -1,8 +1,7 @@
 """Past one machine: the same calls over Dask, ``cladify.fit(X, method="scc", engine="dask", client=client)``.
 
-The data are parts: rows of a Dask array, or of a folder of shards, which workers read when a task needs them. Every
-stage is one task a part, and what passes between parts is cut into one piece a destination. ``docs/scale.md`` has the
-figures.
+The data come in parts: rows of a Dask array, or of a folder of shards, which workers read when a task needs them. A
+stage is one task a part, and data between parts is cut into one piece a receiver. See ``docs/scale.md``.
 """
 
 from __future__ import annotations
@@ -15,10 +14,12 @@ _PUBLIC = {
     "ShardedGraph": "cladify.distributed.graph_parts",
     "ShardedVectors": "cladify.distributed.sources",
     "TreeFolder": "cladify.distributed.tree_folder",
+    "check": "cladify.distributed.tree_folder",
+    "is_tree_folder": "cladify.distributed.tree_folder",
     "open_vectors": "cladify.distributed.sources",
 }
 
-__all__ = ["ShardedGraph", "ShardedVectors", "TreeFolder", "open_vectors"]
+__all__ = ["ShardedGraph", "ShardedVectors", "TreeFolder", "check", "is_tree_folder", "open_vectors"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,12 @@
-"""``cladify.fit(..., engine="dask")``: the door of the Dask engine."""
+"""``cladify.fit(..., engine="dask")``: checks the arguments, opens the data and runs the stages of a method."""
 
 from __future__ import annotations
 
 import os
 import time
+import warnings
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cladify._estimator import TreeEstimator, tell, told_value
@@ -14,28 +15,27 @@ from cladify._kit.progress import Progress
 from cladify.data._vectors import check_sample_weight
 from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import get_similarity
-from cladify.distributed._cluster import connected, explained
-from cladify.distributed._methods import DISTRIBUTED
-from cladify.distributed._neighbors import sharded_neighbors
-from cladify.distributed._tree_rows import check_new
-from cladify.distributed._workdir import WorkDir, work_dir
+from cladify.distributed._job import Job, connected, explained, require_dask
+from cladify.distributed._methods import METHODS, supports
+from cladify.distributed._stages.neighbors import sharded_neighbors
+from cladify.distributed._storage.tree_rows import check_new
+from cladify.distributed._storage.work_folder import WorkFolder, checkpoint_folder
 from cladify.distributed.graph_parts import ShardedGraph
 from cladify.distributed.sources import ShardedVectors, open_vectors, part_bytes_for
 from cladify.distributed.tree_folder import TreeFolder
-from cladify.errors import InvalidInput
+from cladify.errors import CladifyWarning, FileError, InvalidInput
 from cladify.graphtree._edges import default_neighbors
 from cladify.methods import Method, find_method
 from cladify.tree import Tree
 
 __all__ = ["fit_dask"]
 
-_AUTO = "scc"
 _RECALL = 0.95
 
 
 @dataclass(frozen=True)
 class _Size:
-    """What :func:`cladify._estimator.tell` wants to know of the data."""
+    """The facts about the data that :func:`cladify._estimator.tell` records."""
 
     metric: str
     n: int
@@ -61,14 +61,15 @@ def fit_dask(
 
     ``make(method)`` is the estimator of a method with these parameters, which holds and checks them.
     """
-    chosen = _AUTO if method == "auto" else method
+    require_dask()
+    chosen, why = choose_method() if method == "auto" else (method, "")
     entry = _distributed(chosen)
     if n_workers is not None:
         check_int("n_workers", n_workers, low=1)
         if client is not None:
             raise InvalidInput("n_workers is for workers that start here; the client given has its own. Drop one.")
-    if sample_weight is not None and not DISTRIBUTED[chosen].weights:
-        counting = ", ".join(name for name, form in DISTRIBUTED.items() if form.weights)
+    if sample_weight is not None and not METHODS[chosen].weights:
+        counting = ", ".join(name for name, form in METHODS.items() if form.weights)
         raise InvalidInput(f"with engine='dask', sample_weight counts in {counting}; method {chosen!r} takes none.")
     if out is not None:
         out = check_new(out)
@@ -76,21 +77,27 @@ def fit_dask(
     model.check_params()
     began = time.perf_counter()
     with connected(client, n_workers=n_workers) as own, explained(own, f"method {chosen!r}"):
-        tree, size = _fit(X, entry, model, own, checkpoint, sample_weight, out, column, params, report)
+        job = Job(own, report=report)
+        tree, size = _fit(X, entry, model, job, checkpoint, sample_weight, out, column, params)
     tell(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
     tree.info["engine"] = "dask"
-    if method == "auto":
-        tree.info["auto"] = f"{_AUTO}: of the methods that work in parts, the one for large data"
+    if why:
+        tree.info["auto"] = why
     if isinstance(tree, TreeFolder):
-        tree.tell()
+        tree.save_info()
     return tree
+
+
+def choose_method() -> tuple[str, str]:
+    """The method of ``method="auto"``, and why."""
+    return "scc", "scc: of the methods that work in parts, the one for large data"
 
 
 def _distributed(method: str) -> Method:
     entry = find_method(method)
-    if method not in DISTRIBUTED:
+    if not supports(method):
         raise InvalidInput(
-            f"method {method!r} has no distributed form; with engine='dask' use one of: {', '.join(DISTRIBUTED)}. Or "
+            f"method {method!r} has no distributed form; with engine='dask' use one of: {', '.join(METHODS)}. Or "
             "drop engine= where the data fit on one machine."
         )
     return entry
@@ -100,68 +107,77 @@ def _fit(
     X: Any,
     entry: Method,
     model: Any,
-    client: Any,
+    job: Job,
     checkpoint: Any,
     sample_weight: Any,
     out: Any,
     column: Any,
     params: dict[str, Any],
-    report: Progress,
 ) -> tuple[Tree | TreeFolder, _Size]:
-    form = DISTRIBUTED[entry.name]
+    form = METHODS[entry.name]
     if isinstance(X, NeighborGraph):
-        X = ShardedGraph.from_graph(X, max(1, len(client.nthreads())))
+        X = ShardedGraph.from_graph(X, max(1, job.n_workers))
     if isinstance(X, ShardedGraph):
         if "vectors" in form.takes:
             raise InvalidInput(f"with engine='dask', method {entry.name!r} takes vectors, got a graph; use scc.")
-        with work_dir(None, "") as work:
-            _check_seen(work, client)
-            options: dict[str, Any] = {
-                "work": work,
-                "sample_weight": check_sample_weight(sample_weight, X.n),
-                "out": out,
-            }
-            return form.run(X, model, client, report, **options), _Size(str(X.metric), X.n, 0, "graph")
+        with checkpoint_folder(None, "") as work:
+            _check_seen(work, job)
+            options: dict[str, Any] = {"sample_weight": check_sample_weight(sample_weight, X.n), "out": out}
+            return form.run(X, model, replace(job, work=work), **options), _Size(str(X.metric), X.n, 0, "graph")
     wants_graph = "graph" in form.takes
     if wants_graph and model.n_neighbors is None and entry.name != "graph":
         raise InvalidInput("engine='dask' works on a graph of neighbours; give n_neighbors a number.")
     similarity = get_similarity(model.metric)
-    vectors = open_vectors(X, client=client, column=column, part_bytes=part_bytes_for(client), report=report)
+    vectors = open_vectors(
+        X, client=job.client, column=column, part_bytes=part_bytes_for(job.client), report=job.report
+    )
     size = _Size(str(similarity), vectors.n, vectors.d, "shards")
     weight = check_sample_weight(sample_weight, vectors.n)
     seed = params.get("random_state") or 0
     k = (model.n_neighbors or default_neighbors(vectors.n)) if wants_graph else 0
-    with work_dir(checkpoint, _key(vectors, similarity, k, seed)) as work:
-        _check_seen(work, client)
+    with checkpoint_folder(checkpoint, _key(vectors, similarity, k, seed)) as work:
+        _check_seen(work, job)
+        job = replace(job, work=work)
+        if checkpoint is not None:
+            for message in job.repair():
+                warnings.warn(f"{message}; its stage is run again.", CladifyWarning, stacklevel=2)
         counted = [] if weight is None else [zlib.crc32(weight.tobytes())]
-        own = f"{entry.name}-{_hash([_told(model), *counted])}"
-        name = work.path(own + ".tree")
-        if os.path.exists(name):
-            tree = Tree.load(name)
+        own = f"{entry.name}-{_hash([_params(model), *counted])}"
+        tree = _kept_tree(work, own + ".tree", vectors.n)
+        if tree is not None:
             return tree if out is None else TreeFolder.write(tree, out), size
         taken: list[Any] = [vectors] if "vectors" in form.takes else []
         if wants_graph:
-            about = {"client": client, "work": work, "recall": _RECALL, "random_state": seed, "report": report}
-            taken.append(sharded_neighbors(vectors, k, similarity, **about))
-        options = {"work": work.below(own)} if form.works else {}
-        if form.weights:
-            options["sample_weight"] = weight
+            taken.append(sharded_neighbors(vectors, k, similarity, job=job, recall=_RECALL, random_state=seed))
+        options = {"sample_weight": weight} if form.weights else {}
         if form.folders:
             options["out"] = out
-        made = form.run(*taken, model, client, report, **options)
+        made = form.run(*taken, model, job.below(own), **options)
         if checkpoint is not None:
             if isinstance(made, Tree):
-                made.save(name)
+                made.save(work.path(own + ".tree"))
+                work.keep(own + ".tree")
             work.clear(own)
     return made if out is None or isinstance(made, TreeFolder) else TreeFolder.write(made, out), size
 
 
 def _key(vectors: ShardedVectors, *what: Any) -> str:
-    """A name for what the graph depends on."""
+    """A name for everything that the graph depends on."""
     return f"{vectors.n}x{vectors.d}-{vectors.fingerprint:08x}-{_hash([str(value) for value in what])}"
 
 
-def _told(model: Any) -> dict[str, Any]:
+def _kept_tree(work: WorkFolder, name: str, n: int) -> Tree | None:
+    """The tree that an earlier run finished; None without one."""
+    if work.receipt(name) is None:
+        return None
+    try:
+        tree = Tree.load(work.path(name))
+    except FileError:
+        return None
+    return tree if tree.n_leaves == n else None
+
+
+def _params(model: Any) -> dict[str, Any]:
     return {name: told_value(value) for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
 
 
@@ -169,9 +185,11 @@ def _hash(value: Any) -> str:
     return f"{zlib.crc32(repr(value).encode()):08x}"
 
 
-def _check_seen(work: WorkDir, client: Any) -> None:
-    """All workers must see the folder, or the stages cannot hand on what they made."""
-    blind = [worker for worker, seen in client.run(os.path.isdir, work.folder, on_error="ignore").items() if not seen]
+def _check_seen(work: WorkFolder, job: Job) -> None:
+    """All workers must see the folder, or tasks cannot read the files of others."""
+    blind = [
+        worker for worker, seen in job.client.run(os.path.isdir, work.folder, on_error="ignore").items() if not seen
+    ]
     if blind:
         raise InvalidInput(
             f"worker {blind[0]} does not see the folder {work.folder}; give checkpoint= a folder on a disk that all "

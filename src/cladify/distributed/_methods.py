@@ -1,4 +1,4 @@
-"""The methods that have a distributed form, and what each is run on."""
+"""The methods that have a distributed form, and the data that each takes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from cladify.tree import Tree
-
-__all__ = ["DISTRIBUTED", "Distributed"]
+__all__ = ["METHODS", "Distributed", "supports"]
 
 
 @dataclass(frozen=True)
@@ -21,9 +19,7 @@ class Distributed:
     takes : tuple of str
         ``"vectors"`` (:class:`ShardedVectors`), ``"graph"`` (:class:`ShardedGraph`), or both, in this order.
     module, name : str
-        Where its function is: ``function(*taken, estimator, client, report) -> Tree``.
-    works : bool
-        Whether it also takes ``work``, a folder in which it leaves what its steps hand on.
+        Where its function is: ``function(*taken, estimator, job) -> Tree``.
     weights : bool
         Whether it also takes ``sample_weight``.
     folders : bool
@@ -33,25 +29,29 @@ class Distributed:
     takes: tuple[str, ...]
     module: str
     name: str
-    works: bool = False
     weights: bool = False
     folders: bool = False
 
     @property
-    def run(self) -> Callable[..., Tree]:
-        function: Any = getattr(import_module(f"cladify.distributed.{self.module}"), self.name)
+    def run(self) -> Callable[..., Any]:
+        function: Any = getattr(import_module(f"cladify.distributed._stages.{self.module}"), self.name)
         return function
 
 
-_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", works=True, weights=True, folders=True)
+_ROUNDS = Distributed(("graph",), "rounds", "rounds_tree", weights=True, folders=True)
 _DIVIDE = Distributed(("vectors",), "divide", "divide_tree")
 
-DISTRIBUTED: dict[str, Distributed] = {
+METHODS: dict[str, Distributed] = {
     "affinity": _ROUNDS,
     "bisect": _DIVIDE,
-    "graph": Distributed(("vectors", "graph"), "graph_tree", "graph_tree", works=True),
+    "graph": Distributed(("vectors", "graph"), "graph_tree", "graph_tree"),
     "kmeans": _DIVIDE,
     "random-cut": Distributed(("vectors",), "random_cut", "random_cut_tree"),
     "reciprocal": _ROUNDS,
     "scc": _ROUNDS,
 }
+
+
+def supports(method: str) -> bool:
+    """Whether a method has a distributed form."""
+    return method in METHODS

@@ -15,11 +15,10 @@ import numpy as np
 
 from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import Similarity
+from cladify.distributed._edges import Part, combine_pairs, even_offsets
 from cladify.errors import InvalidInput
 
-__all__ = ["ShardedGraph", "even_offsets", "part_of"]
-
-Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+__all__ = ["ShardedGraph"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,10 @@ class ShardedGraph:
     parts : list of Delayed or Future
         ``(indptr int64, indices int64, value float32)`` of each part.
     values : "weight" or "distance"
-        What the values are; distances are what graphs of a distance, and of cosine, keep.
+        The kind of the values; graphs of a distance, and of cosine, keep distances.
     metric : str or Similarity
     kind : "similarity" or "distance", optional
-        Which of the two the metric is, where its name does not tell.
+        Which of the two the metric is, where its name does not say.
     symmetric : bool
         Whether every edge has its reverse with the same value.
     info : dict
@@ -134,18 +133,8 @@ class ShardedGraph:
         )
 
 
-def even_offsets(n: int, n_parts: int) -> np.ndarray:
-    """Where the parts begin and end when n rows are cut evenly."""
-    return np.arange(n_parts + 1, dtype=np.int64) * n // n_parts
-
-
-def part_of(offsets: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """The part that each point lies in."""
-    return np.searchsorted(offsets, points, side="right") - 1
-
-
 def _reverse(part: Part, low: int, offsets: np.ndarray) -> list[Part]:
-    """The edges of a part turned round: rows, columns and values for each part they end in."""
+    """The edges of a part reversed: rows, columns and values for each part they end in."""
     indptr, indices, value = part
     owner = np.repeat(np.arange(low, low + len(indptr) - 1), np.diff(indptr))
     order = np.argsort(indices, kind="stable")
@@ -160,12 +149,6 @@ def _merge(part: Part, low: int, high: int, pieces: list[Part], smaller: bool) -
     rows = np.concatenate([np.repeat(np.arange(low, high), np.diff(indptr)), *(piece[0] for piece in pieces)]) - low
     columns = np.concatenate([indices, *(piece[1] for piece in pieces)])
     values = np.concatenate([value, *(piece[2] for piece in pieces)])
-    key = rows * (columns.max(initial=0) + 1) + columns
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))[: len(key)]
-    if len(key):
-        values = (np.minimum if smaller else np.maximum).reduceat(values[order], start)
-    kept = order[start]
-    degree = np.bincount(rows[kept], minlength=high - low)
-    return np.concatenate([[0], np.cumsum(degree)]), columns[kept], values
+    rows, columns, values = combine_pairs(rows, columns, values, np.minimum if smaller else np.maximum)
+    degree = np.bincount(rows, minlength=high - low)
+    return np.concatenate([[0], np.cumsum(degree)]), columns, values

@@ -18,7 +18,7 @@ import numpy as np
 
 from cladify._kit.files import find_file, listing, reading
 from cladify._kit.progress import Progress
-from cladify.distributed._cluster import require_dask, run, task_memory
+from cladify.distributed._job import Job, require_dask, run
 from cladify.errors import FileError, InvalidInput
 
 __all__ = ["ShardedVectors", "open_vectors"]
@@ -48,7 +48,7 @@ class ShardedVectors:
     fingerprint : int
         Of the values of all rows and how they are cut into parts.
     held : list
-        What must not be let go while parts are in use: rows that came from this process, on the workers.
+        Futures of rows that came from this process; they must live as long as the parts are in use.
     """
 
     n: int
@@ -138,10 +138,10 @@ def open_vectors(
 
 def part_bytes_for(client: Any) -> int:
     """How large a part may be: work on it takes some ten times as much."""
-    return int(min(max(task_memory(client) / 40, 1 << 20), _PART_BYTES))
+    return int(min(max(Job(client).memory / 40, 1 << 20), _PART_BYTES))
 
 
-# --- what each source is cut into -------------------------------------------------------------------------------------
+# --- parts of each source --------------------------------------------------------------------------------------------
 
 
 def _of_dask(X: Any) -> tuple[list[str], list[Any]]:
@@ -181,7 +181,7 @@ def _shards(X: Any) -> list[str]:
             return [str(path)]
         return [str(find_file(path))]
     if not path.is_dir():
-        find_file(path)  # says what is wrong with a path that does not exist
+        find_file(path)  # raises for a path that does not exist
         raise FileError(f"{path}: a shard is one of {', '.join(KINDS)}; give such a file, or a folder of them.")
     names = sorted(name for name in os.listdir(path) if not name.startswith((".", "_")))
     found = [str(path / name) for name in names if os.path.splitext(name)[1].lower() in KINDS]
@@ -281,7 +281,7 @@ def _take(part: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Look:
-    """What the check of a part found; rows count from the part's first."""
+    """Results of the check of a part; rows count from the part's first."""
 
     shape: tuple[int, ...]
     bad: int
@@ -303,7 +303,7 @@ def _first(rows: np.ndarray) -> int:
     return int(rows[0]) if len(rows) else -1
 
 
-# --- what they found --------------------------------------------------------------------------------------------------
+# --- results of the check ---------------------------------------------------------------------------------------------
 
 
 def _checked(names: list[str], parts: list[Any], looks: Sequence[_Look], held: list[Any]) -> ShardedVectors:

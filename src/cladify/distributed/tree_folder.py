@@ -5,7 +5,8 @@ files one after another in the top's depth-first order: what is below any node o
 nothing else is read for it.
 
 ``tree.json``
-    ``format`` ("cladify-tree-folder"), ``version`` (1), ``n_leaves``, ``n_groups`` and ``info``.
+    ``format`` ("cladify-tree-folder"), ``version`` (2), ``n_leaves``, ``n_nodes``, ``n_groups``, ``info``, sizes and
+    checksums of the other files (``top``, ``groups``, ``below``), and ``crc32`` of all this.
 ``top.tree``
     The top; its leaf g is group g. Groups are numbered by their smallest leaf.
 ``groups.parquet``
@@ -29,15 +30,23 @@ import numpy as np
 
 from cladify._kit.atomic import PathLike, atomic_path
 from cladify._kit.params import check_int
-from cladify.distributed._tree_rows import (
-    GROUPS,
+from cladify.distributed._storage.tree_rows import (
+    VERSION,
     Groups,
     Rows,
+    below_name,
+    check_rows,
+    check_size,
+    checksum,
+    damaged,
     group_rows,
+    intact,
     is_tree_folder,
     new_folder,
     parquet,
     read_about,
+    read_groups,
+    read_top,
     top_of,
     write_about,
     write_below,
@@ -46,7 +55,7 @@ from cladify.distributed._tree_rows import (
 from cladify.errors import CladifyWarning, FileError, InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["TreeFolder", "is_tree_folder"]
+__all__ = ["TreeFolder", "check", "is_tree_folder"]
 
 _FILE_LEAVES = 1 << 22
 
@@ -83,13 +92,12 @@ class TreeFolder:
 
     def __init__(self, folder: PathLike) -> None:
         self.folder = Path(folder)
-        about = read_about(self.folder)
-        self.n_leaves, self.info = int(about["n_leaves"]), dict(about["info"])
-        self.top = Tree.load(self.folder / "top.tree")
-        table = parquet().read_table(self.folder / GROUPS)
-        self._groups = Groups(*(table[name].to_numpy() for name in Groups._fields))
-        if len(self._groups.leaf) != self.top.n_leaves or int(self._groups.size.sum()) != self.n_leaves:
-            raise FileError(f"{self.folder} is damaged: its groups are not those of its top. Write it again.")
+        self._about = read_about(self.folder)
+        self.n_leaves, self.info = self._about["n_leaves"], self._about["info"]
+        self.top = read_top(self.folder, self._about)
+        self._groups = read_groups(self.folder, self._about)
+        for i, entry in enumerate(self._about["below"]):
+            check_size(self.folder / below_name(i), entry["bytes"])
 
     def __repr__(self) -> str:
         return f"TreeFolder(n_leaves={self.n_leaves}, n_groups={self.top.n_leaves})"
@@ -110,13 +118,14 @@ class TreeFolder:
         top = top_of(tree, nodes)
         with new_folder(folder) as draft:
             rows, groups = group_rows(tree, nodes[top.leaf_order])
-            write_below(draft / "below-00000.parquet", rows)
-            write_folder(draft, top, groups, n, tree.info)
+            below = write_below(draft / below_name(0), rows)
+            write_folder(draft, top, groups, [below], tree.info)
         return cls(folder)
 
-    def tell(self) -> None:
-        """Write ``info`` as it is by now."""
-        write_about(self.folder, self.n_leaves, self.top.n_leaves, self.info)
+    def save_info(self) -> None:
+        """Write the current ``info`` to the folder."""
+        self._about["info"] = self.info
+        write_about(self.folder, self._about)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -140,7 +149,7 @@ class TreeFolder:
         return self.subtree(self.top.root).with_info(**self.info)
 
     def view(self, v: int | None = None, items: Sequence[Any] | None = None) -> tuple[Tree, list[str]]:
-        """A tree to look at, and a name for each of its leaves: the top, or what is below one of its nodes.
+        """A tree to look at, and a name for each of its leaves: the top, or the tree below one of its nodes.
 
         ``items`` has a name for every leaf of the whole tree; a group goes by that of its smallest leaf.
         """
@@ -174,10 +183,10 @@ class TreeFolder:
 
     def _below(self, v: int) -> tuple[Tree, np.ndarray]:
         top = self.top
-        v = top._check_node(v)
+        v = check_int("node", v, low=0, high=top.root, why=f"for a top of {top.n_nodes} nodes")
         groups = top.leaf_order[top.first[v] : top.last[v]]
         nodes = self._groups.nodes[groups]
-        rows = self._rows(*self._span(v))
+        rows = self._rows(slice(int(top.first[v]), int(top.last[v])))
         start = np.repeat(np.cumsum(nodes) - nodes, nodes)
         is_leaf = rows.leaf >= 0
         leaves = np.sort(rows.leaf[is_leaf])
@@ -199,15 +208,11 @@ class TreeFolder:
         parent[place[v]] = -1
         height, level = np.empty(len(parent)), None
         height[name], height[place[inner]] = rows.height, top.height[inner]
-        if rows.level is not None:
-            assert top.level is not None
+        if rows.level is not None and top.level is not None:
             level = np.empty(len(parent), dtype=np.int64)
             level[name], level[place[inner]] = rows.level, top.level[inner]
-        return Tree(parent, height, level=level, info=self.info), leaves
-
-    def _span(self, v: int) -> tuple[int, int]:
-        """The rows below a node of the top."""
-        return int(self._starts[self.top.first[v]]), int(self._starts[self.top.last[v]])
+        with intact(self.folder):
+            return Tree(parent, height, level=level, info=self.info), leaves
 
     @cached_property
     def _starts(self) -> np.ndarray:
@@ -218,27 +223,42 @@ class TreeFolder:
     def _files(self) -> list[tuple[Any, np.ndarray]]:
         """Every file, and where its row groups start among all rows."""
         files, before = [], 0
-        for path in sorted(self.folder.glob("below-*.parquet")):
-            file = parquet().ParquetFile(path)
-            sizes = [file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups)]
+        names = list(Rows._fields[: 3 + (self.top.level is not None)])
+        for i, entry in enumerate(self._about["below"]):
+            path = self.folder / below_name(i)
+            with intact(path):
+                file = parquet().ParquetFile(path)
+                sizes = [file.metadata.row_group(j).num_rows for j in range(file.metadata.num_row_groups)]
+            if sizes != entry["rows"] or file.schema_arrow.names != names:
+                raise damaged(path, "its rows are not those that tree.json says")
             starts = before + np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
             before = int(starts[-1])
             files.append((file, starts))
-        if before != self._starts[-1]:
-            raise FileError(f"{self.folder} has {before} of {self._starts[-1]} rows below its top. Write it again.")
         return files
 
-    def _rows(self, first: int, last: int) -> Rows:
-        """The nodes in some rows; reads only the row groups that have them."""
+    def _rows(self, some: slice) -> Rows:
+        """The nodes of some groups, in the order of the files; reads only the row groups that have them."""
+        first, last = int(self._starts[some.start]), int(self._starts[some.stop])
         found = []
-        for file, starts in self._files:
-            some = np.flatnonzero((starts[:-1] < last) & (starts[1:] > first)).tolist()
-            if some:
-                table = file.read_row_groups(some)
-                low = max(first - int(starts[some[0]]), 0)
-                found.append(table.slice(low, min(last, int(starts[some[-1] + 1])) - int(starts[some[0]]) - low))
-        columns = [np.concatenate([table[name].to_numpy() for table in found]) for name in found[0].column_names]
-        return Rows(*columns, *[None] * (4 - len(columns)))
+        for i, (file, starts) in enumerate(self._files):
+            wanted = np.flatnonzero((starts[:-1] < last) & (starts[1:] > first)).tolist()
+            if wanted:
+                path, begin = self.folder / below_name(i), int(starts[wanted[0]])
+                with intact(path):
+                    table = file.read_row_groups(wanted)
+                    columns = [table[name].to_numpy() for name in table.column_names]
+                for j in wanted:
+                    span = slice(int(starts[j]) - begin, int(starts[j + 1]) - begin)
+                    if checksum(column[span] for column in columns) != self._about["below"][i]["crc32"][j]:
+                        raise damaged(path, f"the checksum of row group {j} is not the one in tree.json")
+                low, high = max(first - begin, 0), min(last, int(starts[wanted[-1] + 1])) - begin
+                found.append([column[low:high] for column in columns])
+        whole = [np.concatenate(column) for column in zip(*found, strict=True)]
+        rows = Rows(*whole, *[None] * (4 - len(whole)))
+        groups = Groups(*(column[self.top.leaf_order[some]] for column in self._groups))
+        if (rule := check_rows(rows, groups, self.n_leaves)) is not None:
+            raise damaged(self.folder, f"rule broken: {rule}")
+        return rows
 
     # --- cuts ---------------------------------------------------------------------------------------------------------
 
@@ -288,7 +308,7 @@ class TreeFolder:
 
         def clusters() -> Iterator[tuple[np.ndarray, np.ndarray]]:
             for some in self._runs():
-                rows = self._rows(int(self._starts[some.start]), int(self._starts[some.stop]))
+                rows = self._rows(some)
                 nodes = groups.nodes[top.leaf_order[some]]
                 is_leaf = rows.leaf >= 0
                 own = np.repeat(whole[top.leaf_order[some]], nodes)
@@ -314,6 +334,33 @@ class TreeFolder:
             stop = max(stop, at + 1)
             yield slice(at, stop)
             at = stop
+
+
+def check(path: PathLike) -> dict[str, Any]:
+    """Read all of a tree folder and compare it with its checksums and rules.
+
+    Returns
+    -------
+    dict
+        ``kind`` ("tree folder"), ``version``, ``n_leaves``, ``n_nodes``, and ``problems``: one line for each file that
+        is damaged, empty for a whole folder. Figures that cannot be read are None.
+    """
+    found: dict[str, Any] = {"kind": "tree folder", "version": None, "n_leaves": None, "n_nodes": None, "problems": []}
+    problems: list[str] = found["problems"]
+    try:
+        about = read_about(Path(path))
+        found.update(version=VERSION, n_leaves=about["n_leaves"], n_nodes=about["n_nodes"])
+        folder = TreeFolder(path)
+        seen = np.zeros(folder.n_leaves, dtype=bool)
+        for some in folder._runs():
+            rows = folder._rows(some)
+            leaves = rows.leaf[rows.leaf >= 0]
+            if seen[leaves].any():
+                problems.append(f"{path} is damaged: leaf {leaves[seen[leaves]][0]} is in two groups.")
+            seen[leaves] = True
+    except FileError as error:
+        problems.append(str(error))
+    return found
 
 
 def _cut_rows(rows: Rows, nodes: np.ndarray, whole: np.ndarray, height: float) -> np.ndarray:

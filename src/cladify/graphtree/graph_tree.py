@@ -158,3 +158,8 @@ class GraphTree(TreeEstimator):
         # What reads the tree has to know that heights grow with the number of leaves.
         height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_))
         return Tree(tree.parent, height, info={"heights": "sums", **info})
+
+
+def tree_of_pairs(estimator: GraphTree, points: Points, mass: np.ndarray, budget: Budget, graph: NeighborGraph) -> Tree:
+    """The tree of rows whose graph of neighbours is known."""
+    return estimator._of_pairs(points, mass, budget, graph)

@@ -1,6 +1,6 @@
-"""What the tasks of a sharded search do: rows to groups, neighbours in each, and the best of them by row.
+"""The tasks of a sharded search: rows to groups, neighbours in each group, and the best of them by row.
 
-The stages are told in :mod:`cladify.distributed._neighbors`. What one leaves for the next lies in the work folder.
+:mod:`cladify.distributed._stages.neighbors` describes the stages. Each leaves its files in the work folder.
 """
 
 from __future__ import annotations
@@ -9,16 +9,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cladify._kit.arrays import read_npy, read_npz
-from cladify._kit.atomic import atomic_write
 from cladify._kit.parallel import row_blocks
 from cladify._kit.progress import Progress
 from cladify.data._exact import Nearest, decide, exact_query
 from cladify.data._frame import Rows
 from cladify.data.similarity import Similarity
-from cladify.distributed._plan import Plan, distinct, load_plan
-from cladify.distributed._workdir import Receipt, WorkDir, read_piece, write_pieces
-from cladify.distributed.graph_parts import Part
+from cladify.distributed._edges import Part
+from cladify.distributed._stages.plan import Plan, distinct, load_plan
+from cladify.distributed._storage.work_folder import (
+    Receipt,
+    WorkFolder,
+    read_arrays,
+    read_piece,
+    write_arrays,
+    write_pieces,
+)
 from cladify.neighbors._shards import SPARE, by_cell, search_cells
 
 __all__ = [
@@ -40,9 +45,9 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 14  # rows that are gathered, or merged, at a time
-# Files: the rows of a part; of a group, what its rows found, their visits, the last of their k, and what visits found;
-# the graph of a part.
-ROWS, FOUND, VISITS, LAST, MORE = "rows-%05d", "found-%05d", "visits-%05d", "last-%05d.npz", "more-%05d"
+# Files of a part: its rows and its graph. Files of a group: the neighbours in it, the rows that visit other groups, the
+# last of the k neighbours of each row, and the neighbours that visits found.
+ROWS, FOUND, VISITS, LAST, MORE = "rows-%05d", "found-%05d", "visits-%05d", "last-%05d", "more-%05d"
 GRAPH = "graph-%05d"
 _NONE = np.uint64(2**64 - 1)  # no neighbour: sorts behind all
 
@@ -89,22 +94,24 @@ def nearest_in(
 
 
 def _row_type(plan: Plan) -> np.dtype:
-    """A row on its way to a group: its number, the cells that it probes, nearest first, its values, and what the last
-    of the k that it has so far is: its key, and the score that another one must reach."""
+    """A row on its way to a group: its number, the cells that it probes, nearest first, and its values.
+
+    ``last`` is the key of the last of the k neighbours found so far, ``least`` the score that a better one must reach.
+    """
     d = plan.cells.centre.shape[1]
     fields = [("id", "<i8"), ("last", "<u8"), ("least", "<f4"), ("cell", "<i4", (plan.probes,)), ("x", "<f4", (d,))]
     return np.dtype(fields)
 
 
 def _found_type(k: int) -> np.dtype:
-    """A row on its way back: its number, and the keys of what its own group has for it."""
+    """A row on its way back: its number, and the keys of the neighbours in its own group."""
     return np.dtype([("id", "<i8"), ("key", "<u8", (k,))])
 
 
-_MORE_TYPE = np.dtype([("id", "<i8"), ("key", "<u8")])  # a neighbour that another group has for a row
+_MORE_TYPE = np.dtype([("id", "<i8"), ("key", "<u8")])  # a neighbour of a row in another group
 
 
-def assign(path: str, work: WorkDir, part: np.ndarray, start: int, similarity: Similarity) -> Receipt:
+def assign(path: str, work: WorkFolder, part: np.ndarray, start: int, similarity: Similarity) -> Receipt:
     """Every row of a part to its own group."""
     plan = load_plan(work, similarity)
     probed = plan.cells.nearest(Rows.of(part, plan.frame, 1).z, plan.probes, n_jobs=1)
@@ -122,8 +129,10 @@ def assign(path: str, work: WorkDir, part: np.ndarray, start: int, similarity: S
     return {"bytes": write_pieces(path, offsets, blocks())}
 
 
-def search_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: int, similarity: Similarity) -> Receipt:
-    """What the rows of one group find among themselves; then they set out for the other groups that they probe."""
+def search_group(
+    path: str, work: WorkFolder, group: int, offsets: np.ndarray, k: int, similarity: Similarity
+) -> Receipt:
+    """Neighbours of the rows of one group among themselves; then the rows go to the other groups that they probe."""
     plan = load_plan(work, similarity)
     rows = _gather(work, ROWS, len(offsets) - 1, plan, group)
     n = len(rows)
@@ -141,9 +150,8 @@ def search_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: i
             keys[some] = _keys(similarity.height(found.values[some]), np.where(near < 0, -1, rows["id"][near]))
             rows["least"][some] = _least(z, some, near[:, -1])
         rows["last"] = keys[:, -1]
-    with atomic_write(work.path(LAST % group)) as file:
-        np.savez(file, last=rows["last"], least=rows["least"])
-    sent = _send(work.path(VISITS % group), plan, group, rows)
+    write_arrays(work.path(LAST % group), last=rows["last"], least=rows["least"])
+    sent = _write_visits(work.path(VISITS % group), plan, group, rows)
 
     def blocks() -> Iterator[np.ndarray]:
         for some in row_blocks(n, _BLOCK):
@@ -155,7 +163,7 @@ def search_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: i
     return {"bytes": kept + sent["bytes"], "visits": sent["visits"]}
 
 
-def _send(path: str, plan: Plan, group: int, rows: np.ndarray) -> Receipt:
+def _write_visits(path: str, plan: Plan, group: int, rows: np.ndarray) -> Receipt:
     """Rows to the other groups that they probe, once to each, by group and then by row."""
     n = len(rows)
     goal = plan.group[rows["cell"]].astype(np.int64)
@@ -167,13 +175,15 @@ def _send(path: str, plan: Plan, group: int, rows: np.ndarray) -> Receipt:
     }
 
 
-def visit_group(path: str, work: WorkDir, group: int, offsets: np.ndarray, k: int, similarity: Similarity) -> Receipt:
-    """What the rows of a group and those that visit it find in one another, where it beats what they have."""
+def visit_group(
+    path: str, work: WorkFolder, group: int, offsets: np.ndarray, k: int, similarity: Similarity
+) -> Receipt:
+    """Neighbours between the rows of a group and its visitors that are nearer than those found so far."""
     plan = load_plan(work, similarity)
     rows = _gather(work, ROWS, len(offsets) - 1, plan, group)
     own = len(rows)
-    for name in ("last", "least"):
-        rows[name] = read_npz(work.path(LAST % group), name, (), 1)
+    for name, column in read_arrays(work.path(LAST % group)).items():
+        rows[name] = column
     rows = np.concatenate([rows, _gather(work, VISITS, plan.groups, plan, group)])
     ids, last = rows["id"].copy(), rows["last"].copy()
     heaps = np.zeros((len(rows), min(k + SPARE, max(len(rows) - 1, 1))), dtype=np.uint64)
@@ -196,7 +206,7 @@ def _better(
     z: Rows, heaps: np.ndarray, ids: np.ndarray, last: np.ndarray, k: int, similarity: Similarity
 ) -> np.ndarray:
     """The candidates in the heaps that beat the last of their row's k, by row."""
-    heaps[(heaps & np.uint64(0xFFFFFFFF)) == 0] = 0  # what only said how good a candidate must be
+    heaps[(heaps & np.uint64(0xFFFFFFFF)) == 0] = 0  # floors, which stand for no row
     some = np.flatnonzero(heaps.any(axis=1))
     found = _decided(z, heaps[some], k, similarity, some.astype(np.int32))
     to = np.where(found.indices < 0, -1, ids[found.indices])
@@ -207,8 +217,8 @@ def _better(
     return edges[np.argsort(edges["id"], kind="stable")]
 
 
-def _gather(work: WorkDir, names: str, senders: int, plan: Plan, group: int) -> np.ndarray:
-    """What was sent to a group, in the order of the senders."""
+def _gather(work: WorkFolder, names: str, senders: int, plan: Plan, group: int) -> np.ndarray:
+    """The rows sent to a group, in the order of the senders."""
     dtype = _row_type(plan)
     return np.concatenate([read_piece(work.path(names % i), group, plan.groups, dtype) for i in range(senders)])
 
@@ -243,8 +253,8 @@ def _floor_keys(least: np.ndarray) -> np.ndarray:
     return np.where(np.isneginf(least), np.uint64(0), ordered.astype(np.uint64) << np.uint64(32))
 
 
-def merge_part(path: str, work: WorkDir, i: int, groups: int, offsets: np.ndarray, k: int) -> Receipt:
-    """The k nearest of each row of a part, of all that the groups found; kept by column, as a graph wants them."""
+def merge_part(path: str, work: WorkFolder, i: int, groups: int, offsets: np.ndarray, k: int) -> Receipt:
+    """The k nearest of each row of a part among all that the groups found, by column as in CSR form."""
     low, high, n_parts = int(offsets[i]), int(offsets[i + 1]), len(offsets) - 1
     best = np.full((high - low, k), _NONE)
     for g in range(groups):
@@ -264,8 +274,7 @@ def merge_part(path: str, work: WorkDir, i: int, groups: int, offsets: np.ndarra
             table[np.repeat(np.arange(len(rows)), count[rows]), k + slot] = mine["key"]
             best[some.start + rows] = _best(table, k)
     few = np.flatnonzero(best[:, -1] == _NONE) + low
-    with atomic_write(path) as file:
-        np.save(file, _by_column(best))
+    write_arrays(path, edges=_by_column(best))
     return {"few": few.tolist()}
 
 
@@ -277,15 +286,15 @@ def _by_column(keys: np.ndarray) -> np.ndarray:
 
 
 def save_fill(path: str, rows: np.ndarray, keys: np.ndarray) -> Receipt:
-    with atomic_write(path) as file:
-        np.savez(file, rows=rows, edges=_by_column(keys))
+    write_arrays(path, rows=rows, edges=_by_column(keys))
     return {"rows": len(rows)}
 
 
 def load_part(path: str, low: int, fill: str | None) -> Part:
-    edges = np.array(read_npy(path))
+    edges = np.array(read_arrays(path)["edges"])
     if fill is not None:
-        rows, more = read_npz(fill, "rows", (), 1), read_npz(fill, "edges", (), 2)
+        filled = read_arrays(fill)
+        rows, more = filled["rows"], filled["edges"]
         mine = (rows >= low) & (rows < low + len(edges))
         edges[rows[mine] - low] = more[mine]
     indptr = np.arange(len(edges) + 1, dtype=np.int64) * edges.shape[1]

@@ -1,14 +1,12 @@
 """Affinity, SCC and ReciprocalNN over a graph in parts: the trees of the local engine.
 
 A round runs on all parts while the contracted graph is larger than ``finish_bytes``; then one worker has room for it
-and goes on with the native contraction from there. What a step leaves is in files of the work folder
-(:mod:`cladify.distributed._clusters`), each with a receipt: a run that was cut off goes on from its last step.
+and goes on with the native contraction from there. Every step leaves files in the work folder
+(:mod:`cladify.distributed._stages.clusters`), each with a receipt: a run that was cut off goes on from its last step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,26 +17,33 @@ from cladify import _core
 from cladify._kit.atomic import PathLike
 from cladify._kit.parallel import resolve_jobs
 from cladify._kit.progress import Progress
-from cladify.agglomerate._estimator import RoundsEstimator
+from cladify.agglomerate._estimator import RoundsEstimator, round_method
 from cladify.agglomerate._links import Links, Scale, Spread, link_scale
 from cladify.agglomerate._rounds import RoundMerges, contraction, round_tree, run_rounds
 from cladify.data._heights import HeightRule
 from cladify.data.graph import NeighborGraph
-from cladify.distributed import _clusters as steps
-from cladify.distributed._below import Below, write_rounds
-from cladify.distributed._cluster import task_room
-from cladify.distributed._components import unite_parts
-from cladify.distributed._shuffle import Shuffle
-from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, read_split, work_dir, write_arrays, write_split
-from cladify.distributed.graph_parts import Part, ShardedGraph
+from cladify.distributed._edges import Part, combine_pairs
+from cladify.distributed._job import Job
+from cladify.distributed._stages import clusters as steps
+from cladify.distributed._stages.below import Below, write_rounds
+from cladify.distributed._stages.components import unite_parts
+from cladify.distributed._storage.work_folder import (
+    Receipt,
+    WorkFolder,
+    read_arrays,
+    read_split,
+    write_arrays,
+    write_split,
+)
+from cladify.distributed.graph_parts import ShardedGraph
 from cladify.distributed.tree_folder import TreeFolder
 from cladify.errors import InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["rounds_tree"]
+__all__ = ["SORTED_EDGE", "Rounds", "rounds_tree"]
 
 _EDGE = 12  # bytes of an edge between clusters: where it ends, and its value
-_SORTED = 100  # bytes of an edge while a part's graph is put together
+SORTED_EDGE = 100  # bytes of an edge while a part's graph is put together
 _CHOICE = 80  # bytes of a cluster and its nearest while they are united
 _UNITED = 100  # the same, in parts; a task may take as much as one that finishes
 
@@ -54,17 +59,15 @@ class _PartsScale(Scale):
         return np.quantile(some, q) if len(some) else np.zeros(len(q))
 
     def plain(self) -> Scale:
-        """What a task may have: no function."""
+        """The scale without its function, which tasks cannot be sent."""
         return Scale(self.kind, self.ceiling, self.to_height, self.top, self.floor, self.nearest)
 
 
 def rounds_tree(
     graph: ShardedGraph,
     estimator: RoundsEstimator,
-    client: Any,
-    report: Progress | None = None,
+    job: Job,
     *,
-    work: WorkDir | None = None,
     sample_weight: np.ndarray | None = None,
     out: PathLike | None = None,
     finish_bytes: float | None = None,
@@ -76,10 +79,8 @@ def rounds_tree(
     graph : ShardedGraph
     estimator : Affinity, SCC or ReciprocalNN
         Its parameters, as for the local engine.
-    client : distributed.Client
-    report : Progress, optional
-    work : WorkDir, optional
-        A folder for this graph and these parameters. By default a temporary one.
+    job : Job
+        Its work folder is for this graph and these parameters; without one, a temporary folder is used.
     sample_weight : array of shape (n,), optional
         How many points each one stands for; average linkage counts them.
     out : path, optional
@@ -91,48 +92,50 @@ def rounds_tree(
     """
     if estimator.linkage == "ward":
         raise InvalidInput("linkage 'ward' needs vectors and n_neighbors=None; on a graph use 'average'.")
-    report = report or Progress()
+    method = round_method(estimator)
     if finish_bytes is None:
-        finish_bytes = task_room(client) / 5
-    with work_dir(None, "") if work is None else nullcontext(work) as folder:
-        run = _Run(graph, estimator, client, folder, sample_weight, float(finish_bytes))
-        thresholds = list(estimator._thresholds(run.scale))
-        with report.stage(estimator._method, total=max(graph.n - 1, 1)) as advance:
-            done, rest, used = run.merge(thresholds, advance)
-        heights = used if estimator._heights_are_thresholds else None
+        finish_bytes = job.room / 5
+    with job.working(method.name) as own:
+        rounds = Rounds(graph, estimator, own, sample_weight, float(finish_bytes))
+        thresholds = list(method.thresholds(rounds.scale))
+        with job.report.stage(method.name, total=max(graph.n - 1, 1)) as advance:
+            done, rest, used = rounds.merge(thresholds, advance)
+        heights = used if method.heights_are_thresholds else None
         tree: Tree | TreeFolder
         if out is not None and done:
-            about = Below(run.work, run.names, done, heights, run.scale.plain())
-            tree = write_rounds(about, rest, run._stage, task_room(client), {}, Path(out))
+            about = Below(rounds.work, rounds.names, done, heights, rounds.scale.plain())
+            tree = write_rounds(about, rest, rounds.job, {}, Path(out))
         else:
-            merges = _joined([steps.read_merges(run.work, i) for i in done], rest, len(used))
-            tree = round_tree(merges, run.scale, heights)
+            merges = _joined([steps.read_merges(rounds.work, i) for i in done], rest, len(used))
+            tree = round_tree(merges, rounds.scale, heights)
             tree = tree if out is None else TreeFolder.write(tree, out)
     n_parts = len(rest.left) + 1 - int(np.count_nonzero(rest.round + len(done) <= len(used)))
-    tree.info.update(method=estimator._method, linkage=estimator.linkage, n_rounds=len(used), n_parts=n_parts)
-    tree.info.update(run.scale.info)
-    tree.info["distributed"] = run.told
+    tree.info.update(method=method.name, linkage=estimator.linkage, n_rounds=len(used), n_parts=n_parts)
+    tree.info.update(rounds.scale.info)
+    tree.info["distributed"] = rounds.info
     return tree
 
 
-class _Run:
-    """A run: the graph in files, one a part, and the steps on them."""
+class Rounds:
+    """The rounds over a graph in files, one a part."""
 
     def __init__(
         self,
         graph: ShardedGraph,
         estimator: RoundsEstimator,
-        client: Any,
-        work: WorkDir,
+        job: Job,
         sample_weight: np.ndarray | None,
         finish_bytes: float,
     ) -> None:
-        self.graph, self.estimator, self.client, self.finish_bytes = graph, estimator, client, finish_bytes
+        self.graph, self.estimator, self.finish_bytes = graph, estimator, finish_bytes
+        self.method = round_method(estimator)
         self.mass = sample_weight if estimator.linkage == "average" else None
-        self.n_parts = _count_parts(graph, client)
+        self.n_parts = _count_parts(graph, job)
         self.homes = steps.Homes(graph.n, self.n_parts)
-        self.work = work.below(f"{self.n_parts}-homes-{finish_bytes:.0f}")
-        self.rule = {"epsilon": 0.0, "until_stable": True, **estimator._rule()}
+        self.job = job.below(f"{self.n_parts}-homes-{finish_bytes:.0f}")
+        assert self.job.work is not None
+        self.work = self.job.work
+        self.rule = {"epsilon": 0.0, "until_stable": True, **self.method.rule}
         empty = np.empty(0, dtype=np.float32)
         known = NeighborGraph([0], [], empty, metric=graph.metric, kind=graph.kind)
         self.spread = self._base(known)
@@ -143,7 +146,7 @@ class _Run:
         self.scale.info = {"metric": known.metric, "n_edges": self.spread.count // 2} | self.scale.info
         if graph.info:
             self.scale.info["neighbors"] = graph.info if graph.symmetric else {**graph.info, "symmetrized": "max"}
-        self.told: dict[str, Any] = {
+        self.info: dict[str, Any] = {
             "n_parts": self.n_parts,
             "finish_bytes": self.finish_bytes,
             "rounds": 0,
@@ -153,13 +156,10 @@ class _Run:
         self.names = "names-start"
         self._names, self._lists = "names-start", dict[int, set[int]]()  # files of the step before
 
-    def _stage(self, names: Sequence[str], tasks: Any) -> list[Receipt]:
-        return self.work.stage(self.client, self.estimator._method, names, tasks)
-
     def _each(self, what: str, step: int, task: Any, *same: Any) -> list[Receipt]:
         """Run ``task(path, part, step, *same)`` for every part."""
         names = [steps.file_name(what, step, j) for j in range(self.n_parts)]
-        return self._stage(names, lambda name, j: (task, self._part(j), step, *same))
+        return self.job.stage(names, lambda j: (task, self._part(j), step, *same))
 
     def _part(self, j: int) -> steps.PartInfo:
         about = (self.shift, self.slope, max(self.spread.high, 0.0), self.spread.finite, self.mass is not None)
@@ -168,20 +168,20 @@ class _Run:
     # --- the graph ----------------------------------------------------------------------------------------------------
 
     def _base(self, known: NeighborGraph) -> Spread:
-        """The graph with both directions of every edge, a file a part; what its values are like."""
+        """Writes the graph with both directions of every edge, a file a part; gives the spread of its values."""
         graph, work = self.graph, self.work
         turned = [f"turned-{i:05d}" for i in range(graph.n_parts)]
         base = [f"base-{j:05d}" for j in range(self.n_parts)]
 
-        def turn(name: str, i: int) -> tuple[Any, ...]:
+        def turn(i: int) -> tuple[Any, ...]:
             return _turn, graph.parts[i], int(graph.offsets[i]), self.homes, graph.symmetric
 
-        def both(name: str, j: int) -> tuple[Any, ...]:
+        def both(j: int) -> tuple[Any, ...]:
             about = (graph.values, known.kind, known.to_height)
             return _both, work, turned, j, self.homes, *about
 
-        self._stage(turned, turn)
-        receipts = self._stage(base, both)
+        self.job.stage(turned, turn)
+        receipts = self.job.stage(base, both)
         work.drop(turned)
         return sum((Spread(**receipt) for receipt in receipts), start=Spread())
 
@@ -207,17 +207,17 @@ class _Run:
         n, n_edges = self.graph.n, self.spread.count
         if n_edges * edge <= self.finish_bytes or n == 1:
             about = (self.work, self.homes, self.links, self.mass, self.estimator, thresholds, self.rule)
-            merges, used_here = self.client.submit(_whole, *about, pure=False).result()
+            merges, used_here = self.job.call(_whole, *about)
             advance(n - 1)
             return [], merges, used_here
         names, merged = "names-start", None
         begin = (steps.begin_names, n, self.mass, self.rule["epsilon"] > 0)
-        self._stage([names], lambda name, i: begin)
+        self.job.stage([names], lambda i: begin)
         done: list[int] = []
         used: list[float] = []
         left, step = list(thresholds), 0
         while left:
-            rule = steps.Rule(left[0], self.estimator._pairs, self.rule["epsilon"])
+            rule = steps.Rule(left[0], self.method.pairs, self.rule["epsilon"])
             chosen = self._each("state", step, steps.choose, names, merged, rule)
             n_edges = sum(receipt["edges"] for receipt in chosen)
             self._tidy(step, names, chosen)
@@ -231,14 +231,14 @@ class _Run:
                 done.append(step)
                 used.append(left[0])
                 advance(found["merges"])
-                self.told["bytes_shuffled"].append(sum(receipt["bytes"] for receipt in (*chosen, found, *sent)))
+                self.info["bytes_shuffled"].append(sum(receipt["bytes"] for receipt in (*chosen, found, *sent)))
             if merged is None or not self.rule["until_stable"]:
                 left.pop(0)
             step += 1
-        self.told.update(rounds=len(done), finish_edges=n_edges)
+        self.info.update(rounds=len(done), finish_edges=n_edges)
         parts = [self._part(j) for j in range(self.n_parts)]
-        rule_of = (self.rule, self.estimator._pairs, self.scale.floor, self.estimator.n_jobs)
-        rest, more = self.client.submit(_finish, parts, step, names, left, *rule_of, pure=False).result()
+        rule_of = (self.rule, self.method.pairs, self.scale.floor, self.estimator.n_jobs)
+        rest, more = self.job.call(_finish, parts, step, names, left, *rule_of)
         advance(len(rest.left))
         self.names = names
         return done, rest, np.array([*used, *more])
@@ -249,20 +249,20 @@ class _Run:
         found = self.work.receipt(name)
         if found is None and count * _CHOICE <= 4 * self.finish_bytes:
             task: tuple[Any, ...] = (steps.unite_all, self.work, step, self.n_parts, self.graph.n, names, rule)
-            (found,) = self._stage([name], lambda name, i: task)
+            (found,) = self.job.stage([name], lambda i: task)
         elif found is None:
             # Few parts, as large as a task has room for: their pieces are as many as their square.
-            share = max(sum(self.client.nthreads().values()), count * _UNITED / max(self.finish_bytes, 1.0))
+            share = max(self.job.n_threads, count * _UNITED / max(self.finish_bytes, 1.0))
             n_parts = int(min(np.ceil(share), self.n_parts))
-            shuffle = Shuffle(self.client, n_parts)
+            before = self.job.bytes
             files = [self.work.path(steps.file_name("choices", step, j)) for j in range(self.n_parts)]
-            chosen = shuffle.map(steps.choices, [files[m::n_parts] for m in range(n_parts)])
-            united = unite_parts(shuffle, chosen, rule, self.homes)
+            chosen = self.job.map(steps.choices, [files[m::n_parts] for m in range(n_parts)])
+            united = unite_parts(self.job, chosen, rule, self.homes)
             write_arrays(self.work.path("united"), left=united.left, right=united.right, similarity=united.similarity)
             task = (steps.apply_file, self.work, step, names, "united")
-            (found,) = self._stage([name], lambda name, i: task)
+            (found,) = self.job.stage([name], lambda i: task)
             self.work.drop(["united"])
-            found = {**found, "bytes": found["bytes"] + shuffle.bytes}
+            found = {**found, "bytes": found["bytes"] + self.job.bytes - before}
         return found
 
     def _tidy(self, step: int, names: str, chosen: list[Receipt]) -> None:
@@ -281,11 +281,11 @@ class _Run:
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def _count_parts(graph: ShardedGraph, client: Any) -> int:
+def _count_parts(graph: ShardedGraph, job: Job) -> int:
     """Parts for the rounds: no more than the graph's own, as large as a task has room for."""
     k = int(graph.info.get("k", 25))
-    wanted = int(np.ceil(graph.n * 2 * k * _SORTED / (task_room(client) / 2)))
-    return min(max(wanted, sum(client.nthreads().values())), graph.n_parts)
+    wanted = int(np.ceil(graph.n * 2 * k * SORTED_EDGE / (job.room / 2)))
+    return min(max(wanted, job.n_threads), graph.n_parts)
 
 
 def _turn(path: str, part: Part, low: int, homes: steps.Homes, symmetric: bool) -> Receipt:
@@ -300,7 +300,7 @@ def _turn(path: str, part: Part, low: int, homes: steps.Homes, symmetric: bool) 
 
 def _both(
     path: str,
-    work: WorkDir,
+    work: WorkFolder,
     turned: list[str],
     j: int,
     homes: steps.Homes,
@@ -310,18 +310,11 @@ def _both(
 ) -> dict[str, Any]:
     """The graph of a part; of two directions the larger value stays, or the smaller distance."""
     rows, columns, value = read_split([work.path(name) for name in turned], j, "row", "column", "value")
-    key = homes.place(rows).astype(np.int64) << 32 | columns
-    del rows, columns
-    order = np.argsort(key, kind="stable")
-    key, value = key[order], value[order]
-    del order
-    start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))[: len(key)]
-    if len(key):
-        value = (np.minimum if stored == "distance" else np.maximum).reduceat(value, start)
-    key = key[start]
-    indptr = np.searchsorted(key, np.arange(len(homes.names(j)) + 1, dtype=np.int64) << 32)
+    combine = np.minimum if stored == "distance" else np.maximum
+    rows, columns, value = combine_pairs(homes.place(rows), columns, value, combine)
+    indptr = np.searchsorted(rows, np.arange(len(homes.names(j)) + 1))
     value = _similarities(value, stored, kind, to_height)
-    write_arrays(path, indptr=indptr, indices=(key & 0x7FFFFFFF).astype(np.int32), value=value)
+    write_arrays(path, indptr=indptr, indices=columns.astype(np.int32), value=value)
     return asdict(Spread.of(value))
 
 
@@ -336,7 +329,7 @@ def _similarities(value: np.ndarray, stored: str, kind: str, to_height: HeightRu
 
 
 def _whole(
-    work: WorkDir,
+    work: WorkFolder,
     homes: steps.Homes,
     about: dict[str, Any],
     mass: np.ndarray | None,
@@ -354,9 +347,8 @@ def _whole(
         value = np.where(known, value, value.max(initial=0.0, where=known))
     links = Links(**about, indptr=indptr, indices=indices, value=value)
     core = contraction(links, estimator.linkage, mass, estimator.n_jobs)
-    return run_rounds(
-        core, links, thresholds, pairs=estimator._pairs, stage=estimator._method, report=Progress(), **rule
-    )
+    method = round_method(estimator)
+    return run_rounds(core, links, thresholds, pairs=method.pairs, stage=method.name, report=Progress(), **rule)
 
 
 def _finish(

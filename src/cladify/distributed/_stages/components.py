@@ -13,33 +13,33 @@ from typing import Any
 
 import numpy as np
 
-from cladify.distributed._clusters import Homes, Merged, Rule, strongest, unite
-from cladify.distributed._shuffle import Piece, Sent, Shuffle, split
+from cladify.distributed._job import Job, Piece, Sent, split
+from cladify.distributed._stages.clusters import Homes, Merged, Rule, strongest, unite
 
 __all__ = ["unite_parts"]
 
 
-def unite_parts(shuffle: Shuffle, chosen: Sequence[Any], rule: Rule, homes: Homes) -> Merged:
+def unite_parts(job: Job, chosen: Sequence[Any], rule: Rule, homes: Homes) -> Merged:
     """:func:`unite` over futures of the choices of each part: all the merges.
 
     Part m has the choices of every so many-th home, from home m on.
     """
-    to = {"homes": homes, "n_parts": shuffle.n_parts}
-    state = shuffle.map(_begin, chosen, rule=rule)
+    to = {"homes": homes, "n_parts": len(chosen)}
+    state = job.map(_begin, chosen, rule=rule)
     stable = 0
     while stable < 2:
-        asked = shuffle.map(_ask, state, **to)
-        taken = shuffle.exchange(_take, shuffle.exchange(_answer, asked), asked)
-        stable = 0 if any(shuffle.notes(taken)) else stable + 1
-        state = shuffle.map(_kept, taken)
-    sent = shuffle.map(_send, chosen, state, **to)
-    whole = shuffle.exchange(_receive, sent)
-    merged = Merged.join(shuffle.client.gather(shuffle.map(unite, whole, rule=rule, all_of_them=False)))
-    shuffle.notes([])
+        asked = job.map(_ask, state, **to)
+        taken = job.exchange(_take, job.exchange(_answer, asked), asked)
+        stable = 0 if any(job.notes(taken)) else stable + 1
+        state = job.map(_kept, taken)
+    sent = job.map(_by_component, chosen, state, **to)
+    whole = job.exchange(_receive, sent)
+    merged = Merged.join(job.gather(job.map(unite, whole, rule=rule, all_of_them=False)))
+    job.notes()
     if not rule.pairs or len(merged.left):
         return merged
     # One pair for all parts, the strongest.
-    found = shuffle.client.gather(shuffle.map(strongest, whole, rule=rule))
+    found = job.gather(job.map(strongest, whole, rule=rule))
     best = sorted((-pair[2][0], pair[0][0], pair[1][0]) for pair in found if len(pair[0]))[:1]
     names = np.array([(left, right) for _, left, right in best], dtype=np.int32).reshape(-1, 2)
     return Merged(names[:, 0], names[:, 1], np.array([-strength for strength, *_ in best]), names)
@@ -76,7 +76,7 @@ def _kept(sent: Sent) -> Any:
     return sent.kept
 
 
-def _send(chosen: Piece, state: Piece, *, homes: Homes, n_parts: int) -> Sent:
+def _by_component(chosen: Piece, state: Piece, *, homes: Homes, n_parts: int) -> Sent:
     return Sent(None, split(homes.part(state[3]) % n_parts, n_parts, *chosen))
 
 

@@ -1,7 +1,7 @@
 """The tree of rounds as a :class:`TreeFolder`, written by the workers: no one holds it whole.
 
-Groups are the clusters that were left when one worker went on alone. Its merges are the top. What is below is made file
-by file, some groups each, from the merges of the rounds on parts, which are sent to the file that their group is in.
+Groups are the clusters that were left when one worker went on alone. Its merges are the top. The trees below are made
+file by file, some groups each, from the merges of the rounds on parts, which are sent to the file of their group.
 """
 
 from __future__ import annotations
@@ -15,9 +15,17 @@ import numpy as np
 from cladify import _core
 from cladify.agglomerate._links import Scale
 from cladify.agglomerate._rounds import RoundMerges
-from cladify.distributed._clusters import read_merges
-from cladify.distributed._tree_rows import Groups, group_rows, new_folder, write_below, write_folder
-from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
+from cladify.distributed._job import Job
+from cladify.distributed._stages.clusters import read_merges
+from cladify.distributed._storage.tree_rows import Groups, below_name, group_rows, new_folder, write_below, write_folder
+from cladify.distributed._storage.work_folder import (
+    Receipt,
+    WorkFolder,
+    read_arrays,
+    read_split,
+    write_arrays,
+    write_split,
+)
 from cladify.distributed.tree_folder import TreeFolder
 from cladify.tree import Tree
 
@@ -29,9 +37,9 @@ _LEAF = 300  # bytes of a leaf while its file is made
 
 @dataclass(frozen=True)
 class Below:
-    """What the tasks need to know: ``done`` are the steps that merged, ``used`` the thresholds that heights are."""
+    """The merges on parts: ``done`` are the steps that merged, ``used`` the thresholds that heights are."""
 
-    work: WorkDir
+    work: WorkFolder
     names: str
     done: list[int]
     used: np.ndarray | None
@@ -44,10 +52,8 @@ class Below:
         return self.scale.height(similarity)
 
 
-def write_rounds(
-    about: Below, rest: RoundMerges, stage: Any, room: float, info: dict[str, Any], folder: Path
-) -> TreeFolder:
-    """Write the tree; ``rest`` are the merges of the groups, ``stage(names, tasks)`` runs a task a name."""
+def write_rounds(about: Below, rest: RoundMerges, job: Job, info: dict[str, Any], folder: Path) -> TreeFolder:
+    """Write the tree; ``rest`` are the merges of the groups."""
     label = read_arrays(about.work.path(about.names))["label"]
     alive = np.flatnonzero(label == np.arange(len(label), dtype=np.int32))
     parent, level, similarity = np.full(1, -1), np.zeros(1, dtype=np.int64), np.zeros(1)
@@ -61,13 +67,14 @@ def write_rounds(
     write_arrays(about.work.path(_ORDER), place=place)
     # Files of whole groups, each as large as a task has room for.
     leaves = np.cumsum(np.bincount(place[label]))
-    cuts = np.unique(np.searchsorted(leaves, np.arange(0.0, leaves[-1], max(room / _LEAF, 1.0))))
+    cuts = np.unique(np.searchsorted(leaves, np.arange(0.0, leaves[-1], max(job.room / _LEAF, 1.0))))
     cuts = np.append(cuts, len(order))
     with new_folder(folder) as draft:
         turned = [f"below-merges-{i:04d}" for i in range(len(about.done))]
-        stage(turned, lambda name, i: (_turn, about, i, cuts))
-        files = [f"below-{i:05d}" for i in range(len(cuts) - 1)]
-        stage(files, lambda name, i: (_make, about, turned, i, cuts, str(draft / f"{name}.parquet")))
+        job.stage(turned, lambda i: (_turn, about, i, cuts))
+        # The draft is a new folder, so the files of an earlier run do not count.
+        files = [f"{draft.name}-{i:05d}" for i in range(len(cuts) - 1)]
+        sums = job.stage(files, lambda i: (_make, about, turned, i, cuts, str(draft / below_name(i))))
         made = [read_arrays(about.work.path(name)) for name in files]
         groups = Groups(*(np.concatenate([one[name] for one in made]) for name in Groups._fields))
         least = np.array(similarity)
@@ -76,7 +83,9 @@ def write_rounds(
         least[: len(alive)] = 0.0
         heights = about.heights(level, least)
         heights[: len(alive)] = 0.0
-        write_folder(draft, Tree(parent, heights, level=level, info=info), groups, len(label), info)
+        write_folder(
+            draft, Tree(parent, heights, level=level, info=info), groups, [each["file"] for each in sums], info
+        )
     return TreeFolder(folder)
 
 
@@ -131,11 +140,11 @@ def _make(path: str, about: Below, turned: list[str], i: int, cuts: np.ndarray, 
         tree, least = Tree([-1], level=[0]), np.zeros(1)
     rows, groups = group_rows(tree, nodes)
     inner = rows.leaf >= 0
-    write_below(parquet, rows._replace(leaf=np.where(inner, points[rows.leaf], -1)))
+    file = write_below(parquet, rows._replace(leaf=np.where(inner, points[rows.leaf], -1)))
     single = nodes < len(points)
     least = np.where(single, np.inf, least[nodes])
     write_arrays(path, leaf=points[groups.leaf], size=groups.size, nodes=groups.nodes, least=least)
-    return {"groups": len(nodes)}
+    return {"file": file}
 
 
 def _highest(parent: np.ndarray, nodes: np.ndarray, joined: bool) -> np.ndarray:

@@ -3,8 +3,8 @@
 The local estimator splits a sample; the nodes of its tree that stand for more rows than a worker takes are the top.
 At each of them a row goes to one side or the other by a product with the difference of the sides' means, so that all
 rows find their place in one pass; k-means repeats the pass with the means of all rows until hardly any row moves. Where
-the top of a bisection is a trunk of outliers, which leaves nearly all rows together, k-means makes the top. What passes
-between workers is sums of features, one a node. The rows below each leaf of the top then go to one worker, where the
+the top of a bisection is a trunk of outliers, which leaves nearly all rows together, k-means makes the top. Workers
+exchange sums of features, one a node. The rows below each leaf of the top then go to one worker, where the
 local estimator builds their tree.
 """
 
@@ -20,13 +20,11 @@ from cladify import _core
 from cladify._estimator import TreeEstimator
 from cladify._kit.parallel import row_blocks
 from cladify._kit.params import check_random_state
-from cladify._kit.progress import Progress
 from cladify.data._vectors import squared_norms
 from cladify.data.features import FeatureMap
 from cladify.data.similarity import Similarity, get_similarity
-from cladify.distributed._assemble import Below, put_together
-from cladify.distributed._cluster import task_memory
-from cladify.distributed._shuffle import Piece, Sent, Shuffle
+from cladify.distributed._job import Job, Piece, Sent, split
+from cladify.distributed._stages.assemble import Below, put_together
 from cladify.distributed.sources import ShardedVectors
 from cladify.divide.kmeans import BisectingKMeans
 from cladify.errors import InvalidInput
@@ -45,8 +43,7 @@ _BLOCK = 1 << 14  # rows looked at together
 def divide_tree(
     vectors: ShardedVectors,
     estimator: TreeEstimator,
-    client: Any,
-    report: Progress | None = None,
+    job: Job,
     *,
     most: int | None = None,
 ) -> Tree:
@@ -57,19 +54,17 @@ def divide_tree(
     vectors : ShardedVectors
     estimator : BisectConquer or BisectingKMeans
         The metric is "cosine" or "sqeuclidean" (k-means: also "euclidean").
-    client : distributed.Client
-    report : Progress, optional
+    job : Job
     most : int, optional
         Rows that one worker takes; by default those that fill an eighth of a task's memory. Where there are no more,
         one worker runs the local estimator.
     """
-    report = report or Progress()
     if most is None:
-        most = max(int(task_memory(client) / 8 / (4 * vectors.d + 64)), 1)
+        most = max(int(job.memory / 8 / (4 * vectors.d + 64)), 1)
     model = clone(estimator).set_params(n_clusters=None, distance_threshold=None)
     n, parts = vectors.n, vectors.parts
     if n <= most:
-        tree = client.submit(_fit, client.compute(list(parts)), model, pure=False).result()
+        tree: Tree = job.call(_fit, job.compute(list(parts)), model)
         tree.info["distributed"] = {"n_parts": len(parts), "top_leaves": 1, "passes": 0, "bytes_shuffled": []}
         return tree
     metric = estimator.metric
@@ -77,13 +72,13 @@ def divide_tree(
     similarity = get_similarity("sqeuclidean" if metric == "euclidean" and is_kmeans else metric)
     if not similarity.exact_features or similarity.order == "product":
         raise InvalidInput(f"vectors in parts are split under cosine or sqeuclidean, got {str(similarity)!r}.")
-    run = _Run(vectors, model, similarity, client, most)
-    with report.stage("divide", total=2) as advance:
-        run.find_top()
+    division = _Division(vectors, model, similarity, job, most)
+    with job.report.stage("divide", total=2) as advance:
+        division.find_top()
         advance()
-        tree, told = run.build()
+        tree, info = division.build()
         advance()
-    tree.info.update(told)
+    tree.info.update(info)
     return tree
 
 
@@ -137,21 +132,22 @@ class _Top:
         return left, right
 
 
-class _Run:
+class _Division:
+    """The passes over all rows that divide them among the leaves of a top."""
+
     def __init__(
-        self, vectors: ShardedVectors, model: TreeEstimator, similarity: Similarity, client: Any, most: int
+        self, vectors: ShardedVectors, model: TreeEstimator, similarity: Similarity, job: Job, most: int
     ) -> None:
-        self.vectors, self.model, self.similarity, self.client, self.most = vectors, model, similarity, client, most
+        self.vectors, self.model, self.similarity, self.job, self.most = vectors, model, similarity, job, most
         self.is_kmeans = isinstance(model, BisectingKMeans)
 
     def find_top(self) -> None:
         """The top from a sample, and the leaf of it that each row comes to."""
-        vectors, client, n = self.vectors, self.client, self.vectors.n
+        vectors, job, n = self.vectors, self.job, self.vectors.n
         rng = check_random_state(self.model.random_state)
         some = np.sort(rng.choice(n, size=min(n, _SAMPLE), replace=False))
-        sample = client.compute(vectors.take(some))
-        made = (_make_top, sample, self.model, self.similarity, self.most / n)
-        self.top: _Top = client.submit(*made, pure=False).result()
+        sample = job.compute(vectors.take(some))
+        self.top: _Top = job.call(_make_top, sample, self.model, self.similarity, self.most / n)
         self.placed: list[Any] = [None] * len(vectors.parts)
         self.passes = 0
         while True:
@@ -162,45 +158,45 @@ class _Run:
             self.top = _nearer_means(self.top, self.sums)
 
     def _pass(self) -> int:
-        """Places all rows, and adds up the features of every leaf; how many rows have changed it."""
+        """Assigns all rows to leaves and adds up the features of every leaf; gives the number of rows reassigned."""
         from dask import delayed
 
-        client, top = self.client, self.client.submit(_same, self.top, pure=False)
+        job, top = self.job, self.job.submit(_same, self.top)
         pairs = zip(self.vectors.parts, self.placed, strict=True)
-        self.placed = list(client.compute([delayed(_place, pure=False)(part, top, old) for part, old in pairs]))
-        sums = [client.submit(_sums_of, each, pure=False) for each in self.placed]
+        self.placed = list(job.compute([delayed(_place, pure=False)(part, top, old) for part, old in pairs]))
+        sums = job.map(_sums_of, self.placed)
         while len(sums) > 1:
-            sums = [client.submit(_add, sums[i : i + _FAN_IN], pure=False) for i in range(0, len(sums), _FAN_IN)]
+            sums = [job.submit(_add, sums[i : i + _FAN_IN]) for i in range(0, len(sums), _FAN_IN)]
         self.sums: np.ndarray = sums[0].result()
-        return sum(client.gather([client.submit(_moved, each, pure=False) for each in self.placed]))
+        return sum(job.gather(job.map(_moved, self.placed)))
 
     def build(self) -> tuple[Tree, dict[str, Any]]:
         """The trees below the leaves, and all of it together."""
         from dask import delayed
 
-        client, vectors = self.client, self.vectors
+        job, vectors = self.job, self.vectors
         count = self.sums[:, 0].astype(np.int64)
         task = _runs(count, self.most)
         n_tasks = int(task.max()) + 1
         number = np.cumsum(count > 0) - 1  # of the leaves that have rows
         rows = zip(vectors.parts, self.placed, vectors.offsets.tolist(), strict=False)
-        sent = client.compute([delayed(_send, pure=False)(*each, task, number, n_tasks) for each in rows])
-        shuffle = Shuffle(client, len(vectors.parts))
-        below = client.gather(shuffle.deliver(_grow, sent, n_tasks, model=self.model))
-        shuffle.notes([])
+        sent = job.compute([delayed(_by_task, pure=False)(*each, task, number, n_tasks) for each in rows])
+        before = job.bytes
+        below = job.gather(job.deliver(_grow, sent, n_tasks, model=self.model))
+        job.notes()
         upper = self._upper().prune(count > 0)
         tree = put_together(vectors.n, below, upper.parent, upper.height)
         tree = Tree(tree.parent, np.asarray(_core.tree_largest_heights(tree.parent, tree.height, vectors.n)))
-        told: dict[str, Any] = {
+        figures: dict[str, Any] = {
             "n_parts": len(vectors.parts),
             "top_leaves": upper.n_leaves,
             "largest_leaf": int(count.max()),
         }
-        told |= {"passes": self.passes, "sample": min(_SAMPLE, vectors.n)}
-        told["top"] = "kmeans" if self.top.by_means else "bisect"
-        told["bytes_shuffled"] = [self.sums.nbytes * len(vectors.parts)] * self.passes + [shuffle.bytes]
+        figures |= {"passes": self.passes, "sample": min(_SAMPLE, vectors.n)}
+        figures["top"] = "kmeans" if self.top.by_means else "bisect"
+        figures["bytes_shuffled"] = [self.sums.nbytes * len(vectors.parts)] * self.passes + [job.bytes - before]
         method = {"method": "kmeans", "height": "inertia"} if self.is_kmeans else {"method": "bisect"}
-        return tree, {**method, "distributed": told, "approximations": ["top levels from a sample"]}
+        return tree, {**method, "distributed": figures, "approximations": ["top levels from a sample"]}
 
     def _upper(self) -> Tree:
         """The top as a tree over all its leaves."""
@@ -359,13 +355,10 @@ def _add(sums: list[np.ndarray]) -> np.ndarray:
     return np.sum(sums, axis=0)
 
 
-def _send(part: np.ndarray, placed: _Placed, low: int, task: np.ndarray, number: np.ndarray, n_tasks: int) -> Sent:
+def _by_task(part: np.ndarray, placed: _Placed, low: int, task: np.ndarray, number: np.ndarray, n_tasks: int) -> Sent:
     """The rows of each task, and the leaf that they are below."""
-    to = task[placed.leaf]
-    order = np.argsort(to, kind="stable")
-    cuts = np.searchsorted(to[order], np.arange(n_tasks + 1))
-    groups = [order[cuts[j] : cuts[j + 1]] for j in range(n_tasks)]
-    return Sent(None, [(rows + low, number[placed.leaf[rows]], part[rows]) for rows in groups])
+    ids = np.arange(low, low + len(part))
+    return Sent(None, split(task[placed.leaf], n_tasks, ids, number[placed.leaf], part))
 
 
 def _grow(pieces: list[Piece], *, model: TreeEstimator) -> Below:

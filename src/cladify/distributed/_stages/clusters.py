@@ -6,10 +6,10 @@ changed are looked at again; edges are added up in the same order. So the merges
 the number of parts.
 
 Files of a part: its graph, which stays; the state of its clusters after each step; the lists of edges that steps wrote,
-each under the names that the other ends had then. One file for all parts, *names*, tells for every name there was the
-one it has by now, and its size. A round: :func:`choose` adds up the edges of what the last round merged and looks for
-nearest clusters; :func:`unite` the pairs that the rule selects; :func:`send` the edges of merged clusters to the part
-of the new one.
+each under the names that the other ends had then. One file for all parts, *names*, maps every former name to the
+current one, and has the sizes. A round: :func:`choose` adds up the edges of the clusters that the last round merged and
+finds nearest clusters; :func:`unite` selects the pairs to merge; :func:`send` sends the edges of merged clusters to the
+part of the new one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.distributed._shuffle import Piece
-from cladify.distributed._workdir import Receipt, Slices, WorkDir, read_arrays, write_arrays
+from cladify.distributed._job import Piece
+from cladify.distributed._storage.work_folder import Receipt, Slices, WorkFolder, read_arrays, write_arrays
 
 __all__ = [
     "Homes",
@@ -49,7 +49,7 @@ _LISTS = 16  # files of lists that a part may have before they become one
 
 @dataclass(frozen=True)
 class Rule:
-    """What a round merges; see ``Rule`` in ``core/agglomerate/rounds/contract.hpp``."""
+    """Which pairs a round merges; see ``Rule`` in ``core/agglomerate/rounds/contract.hpp``."""
 
     threshold: float
     pairs: bool
@@ -80,13 +80,13 @@ class Homes:
 
 @dataclass(frozen=True)
 class PartInfo:
-    """What all steps need to know of a part.
+    """Facts about a part that all steps need.
 
     The similarity of an edge of the graph is ``shift + slope · value``, where an infinite value counts as ``largest``;
     ``weighted`` graphs have points that stand for several.
     """
 
-    work: WorkDir
+    work: WorkFolder
     j: int
     homes: Homes
     linkage: str
@@ -275,7 +275,7 @@ def _received(part: PartInfo, step: int, before: int) -> tuple[list[Any], tuple[
 
 
 def _chosen(clusters: _Clusters, rule: Rule) -> tuple[np.ndarray, ...]:
-    """Name, nearest and similarity of what could merge; where pairs must choose each other, of all."""
+    """Name, nearest and similarity of clusters that could merge; of all where pairs must choose each other."""
     some = (clusters.best > 0) & (clusters.nearest >= 0)
     if not rule.pairs:
         some &= clusters.best >= rule.threshold
@@ -322,18 +322,18 @@ def remaining(part: PartInfo, step: int, label: np.ndarray, alive: np.ndarray) -
 
 
 def no_edges(count: int) -> tuple[np.ndarray, ...]:
-    """What :func:`remaining` gives for clusters without an edge."""
+    """The result of :func:`remaining` for clusters without an edge."""
     none, empty = np.full(count, -1, dtype=np.int32), np.empty(0)
     never = np.zeros(count, dtype=bool)
     zero = np.zeros(count, dtype=np.int64)
     return np.arange(count), zero, none[:0], empty, empty, np.zeros(count), none, ~never, never
 
 
-# --- what merges ------------------------------------------------------------------------------------------------------
+# --- merges -----------------------------------------------------------------------------------------------------------
 
 
 def choices(paths: list[str]) -> Piece:
-    """Name, nearest and similarity of what could merge in some parts, by name; its weakest merge, if that counts."""
+    """Name, nearest and similarity of clusters that could merge in some parts, by name; perhaps their weakest merges."""
     whole = [np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True)]
     order = np.argsort(whole[0])
     return tuple(column[order] for column in whole)
@@ -406,7 +406,7 @@ def strongest(chosen: Piece, *, rule: Rule) -> tuple[np.ndarray, ...]:
     return left[best], right[best], strength[best]
 
 
-def unite_all(path: str, work: WorkDir, step: int, n_parts: int, n: int, names: str, rule: Rule) -> Receipt:
+def unite_all(path: str, work: WorkFolder, step: int, n_parts: int, n: int, names: str, rule: Rule) -> Receipt:
     """:func:`unite` with the choices of all parts, n points in all, and the names after it."""
     chosen = choices([work.path(file_name("choices", step, j)) for j in range(n_parts)])
     left, right, strength = _pairs(chosen, rule, all_of_them=True)
@@ -425,7 +425,7 @@ def begin_names(path: str, n: int, size: np.ndarray | None, weakest: bool) -> Re
     return {"bytes": write_arrays(path, label=np.arange(n, dtype=np.int32), size=size, **more)}
 
 
-def apply(path: str, work: WorkDir, step: int, names: str, merged: tuple[np.ndarray, ...]) -> Receipt:
+def apply(path: str, work: WorkFolder, step: int, names: str, merged: tuple[np.ndarray, ...]) -> Receipt:
     """Keep the merges of a step, and the names and sizes after it."""
     left, right, similarity = (np.ascontiguousarray(column) for column in merged)
     left, right = left.astype(np.int32), right.astype(np.int32)
@@ -441,11 +441,11 @@ def apply(path: str, work: WorkDir, step: int, names: str, merged: tuple[np.ndar
     return {"merges": len(left), "bytes": size_of}
 
 
-def apply_file(path: str, work: WorkDir, step: int, names: str, merged: str) -> Receipt:
+def apply_file(path: str, work: WorkFolder, step: int, names: str, merged: str) -> Receipt:
     """:func:`apply` with merges that lie in a file."""
     return apply(path, work, step, names, tuple(read_arrays(work.path(merged)).values()))
 
 
-def read_merges(work: WorkDir, step: int) -> tuple[np.ndarray, ...]:
+def read_merges(work: WorkFolder, step: int) -> tuple[np.ndarray, ...]:
     """Left, right and similarity of the merges of a step."""
     return tuple(read_arrays(work.path(f"merges-{step:04d}")).values())

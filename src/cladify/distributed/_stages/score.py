@@ -1,7 +1,7 @@
 """Objectives, dendrogram purity and pairwise F1 by map and reduce: the values of the local engine, to rounding.
 
 The tree goes to the tasks; the data stay in parts. Over vectors, a task takes some columns of all rows: the sums of one
-column over all nodes are a single pass over the tree, and what objectives need of them is three numbers.
+column over all nodes are a single pass over the tree, and objectives need three numbers of them.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cladify.data._pairs import PairSums, check_kind, tree_arrays
 from cladify.data._vectors import squared_norms
 from cladify.data.features import FeatureMap
 from cladify.data.similarity import Similarity, get_similarity
-from cladify.distributed._cluster import task_memory
-from cladify.distributed._shuffle import Piece, Sent, Shuffle
-from cladify.distributed.graph_parts import Part, ShardedGraph, even_offsets
+from cladify.distributed._edges import Part, even_offsets
+from cladify.distributed._job import Job, Piece, Sent
+from cladify.distributed.graph_parts import ShardedGraph
 from cladify.distributed.sources import ShardedVectors
 from cladify.errors import InvalidInput
 from cladify.metrics._truth import Cover, labelled
@@ -34,7 +34,7 @@ __all__ = ["dendrogram_purity", "objective_value", "pairwise_f1"]
 
 
 def objective_value(
-    tree: Tree, data: ShardedVectors | ShardedGraph, objective: str, client: Any, *, metric: Any = None
+    tree: Tree, data: ShardedVectors | ShardedGraph, objective: str, job: Job, *, metric: Any = None
 ) -> float:
     """Dasgupta's cost, or the Moseley-Wang or CKMM value, of a tree over vectors or a graph in parts.
 
@@ -44,7 +44,7 @@ def objective_value(
         A task holds its arrays, about 60 bytes a leaf, and 12 a leaf and column.
     data : ShardedVectors or ShardedGraph
     objective : "dasgupta", "mw" or "ckmm"
-    client : distributed.Client
+    job : Job
     metric : "cosine", "dot" or "sqeuclidean"
         By default the objective's own.
     """
@@ -52,7 +52,7 @@ def objective_value(
     check_tree(tree, data.n)
     if isinstance(data, ShardedGraph):
         check_kind("the weights of a neighbour graph", "similarity", chosen.kind, f"objective {objective!r}", "")
-        sums = _of_graph(tree, data.symmetrize(), client)
+        sums = _of_graph(tree, data.symmetrize(), job)
     else:
         similarity = get_similarity(chosen.default_metric if metric is None else metric)
         check_kind(f"metric {str(similarity)!r}", similarity.kind, chosen.kind, f"objective {objective!r}", "")
@@ -60,35 +60,33 @@ def objective_value(
             raise InvalidInput(
                 f"vectors in parts are scored under cosine, dot or sqeuclidean, got {str(similarity)!r}."
             )
-        sums = _of_vectors(tree, data, similarity, client)
+        sums = _of_vectors(tree, data, similarity, job)
     return chosen.value(sums, float(data.n))
 
 
 # --- vectors ----------------------------------------------------------------------------------------------------------
 
 
-def _of_vectors(tree: Tree, vectors: ShardedVectors, similarity: Similarity, client: Any) -> PairSums:
+def _of_vectors(tree: Tree, vectors: ShardedVectors, similarity: Similarity, job: Job) -> PairSums:
     centre = np.zeros(vectors.d)
     if similarity.order == "distance":
-        centre = np.sum(client.gather(client.compute(vectors.map(_sum))), axis=0) / vectors.n
+        centre = np.sum(job.gather(job.compute(vectors.map(_sum))), axis=0) / vectors.n
         centre = centre.astype(np.float32).astype(np.float64)  # which float32 rows move by without rounding
-    width = max(1, int((0.25 * task_memory(client) - 60.0 * vectors.n) / (12 * vectors.n)))
-    width = min(width, -(-vectors.d // len(client.nthreads())))
+    width = max(1, int((0.25 * job.memory - 60.0 * vectors.n) / (12 * vectors.n)))
+    width = min(width, -(-vectors.d // job.n_workers))
     columns = even_offsets(vectors.d, -(-vectors.d // width))
-    shuffle = Shuffle(client, len(vectors.parts))
-    sent = client.compute(vectors.map(_send, similarity, centre, columns))
-    shape = client.scatter((tree.parent, tree.size), broadcast=True, hash=False)
-    squares = shuffle.deliver(_squares, sent, len(columns) - 1, shape=shape)
-    flat = client.submit(_flat, [client.submit(_note, one, pure=False) for one in sent], shape, pure=False)
-    sums, scale = flat.result()
-    return PairSums(*(sums + scale * np.sum(client.gather(squares), axis=0)))
+    sent = job.compute(vectors.map(_by_column, similarity, centre, columns))
+    shape = job.client.scatter((tree.parent, tree.size), broadcast=True, hash=False)
+    squares = job.deliver(_squares, sent, len(columns) - 1, shape=shape)
+    sums, scale = job.call(_flat, job.map(_note, sent), shape)
+    return PairSums(*(sums + scale * np.sum(job.gather(squares), axis=0)))
 
 
 def _sum(part: np.ndarray) -> np.ndarray:
     return part.sum(axis=0, dtype=np.float64)
 
 
-def _send(part: np.ndarray, similarity: Similarity, centre: np.ndarray, columns: np.ndarray) -> Sent:
+def _by_column(part: np.ndarray, similarity: Similarity, centre: np.ndarray, columns: np.ndarray) -> Sent:
     """Some columns to each task; offsets, squared lengths, scale and shift for the part that needs no columns."""
     features = similarity.features(part)
     if features.centre is not None:
@@ -115,7 +113,7 @@ def _note(sent: Sent) -> Any:
 
 
 def _squares(pieces: list[Piece], *, shape: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """What the products of some columns add to the sums over pairs: total, lca and sides."""
+    """The share of the products of some columns in the sums over pairs: total, lca and sides."""
     parent, size = shape
     above = parent[:-1]
     factor = size.astype(np.float64)
@@ -136,7 +134,7 @@ def _squares(pieces: list[Piece], *, shape: tuple[np.ndarray, np.ndarray]) -> np
 def _flat(
     notes: list[tuple[np.ndarray, np.ndarray, float, float]], shape: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, float]:
-    """What shift, offsets and the products of points with themselves add to these sums; the scale of products."""
+    """The share of shift, offsets and products of points with themselves in these sums; the scale of products."""
     parent, size = shape
     above = parent[:-1]
     offset = np.asarray(_core.node_sums(parent, np.concatenate([note[0] for note in notes])))
@@ -154,18 +152,18 @@ def _flat(
 # --- graphs -----------------------------------------------------------------------------------------------------------
 
 
-def _of_graph(tree: Tree, graph: ShardedGraph, client: Any) -> PairSums:
+def _of_graph(tree: Tree, graph: ShardedGraph, job: Job) -> PairSums:
     from dask import delayed
 
     tree.lca(0, 0)  # prepared once, here
-    shared = client.scatter(tree, broadcast=True, hash=False)
+    shared = job.client.scatter(tree, broadcast=True, hash=False)
     to_height = graph.assemble([(np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))]).to_height
     about = None if graph.values == "weight" else to_height
     tasks = [
         delayed(_edge_sums)(part, int(low), shared, about)
         for part, low in zip(graph.parts, graph.offsets, strict=False)
     ]
-    return sum(client.gather(client.compute(tasks)), PairSums(0.0, 0.0, 0.0))
+    return sum(job.gather(job.compute(tasks)), PairSums(0.0, 0.0, 0.0))
 
 
 def _edge_sums(part: Part, low: int, tree: Tree, to_height: Any) -> PairSums:
@@ -183,21 +181,21 @@ def _edge_sums(part: Part, low: int, tree: Tree, to_height: Any) -> PairSums:
 # --- labels -----------------------------------------------------------------------------------------------------------
 
 
-def dendrogram_purity(tree: Tree, y: Any, client: Any) -> Estimate:
+def dendrogram_purity(tree: Tree, y: Any, job: Job) -> Estimate:
     """:func:`cladify.metrics.dendrogram_purity`, exact: every task takes the pairs of some classes."""
     tree, codes = labelled(tree, y)
     size = np.bincount(codes)
     pairs = size * (size - 1) // 2
     if not pairs.any():
         raise InvalidInput("Dendrogram purity looks at pairs of leaves with equal labels, and y has none.")
-    tasks = min(len(size), 2 * len(client.nthreads()))
+    tasks = min(len(size), 2 * job.n_workers)
     # Classes in runs of about as many points.
     cuts = np.searchsorted(np.cumsum(size), np.arange(1, tasks) * len(codes) / tasks)
     cuts = np.concatenate([[0], cuts, [len(size)]])
     tree.lca(0, 0)
-    shared = client.scatter((tree, codes), broadcast=True, hash=False)
-    sums = [client.submit(_purity, shared, int(a), int(b), pure=False) for a, b in pairwise(cuts) if a < b]
-    return Estimate(np.concatenate(client.gather(sums)).sum() / pairs.sum())
+    shared = job.client.scatter((tree, codes), broadcast=True, hash=False)
+    sums = [job.submit(_purity, shared, int(a), int(b)) for a, b in pairwise(cuts) if a < b]
+    return Estimate(np.concatenate(job.gather(sums)).sum() / pairs.sum())
 
 
 def _purity(shared: tuple[Tree, np.ndarray], low: int, high: int) -> np.ndarray:
@@ -207,15 +205,16 @@ def _purity(shared: tuple[Tree, np.ndarray], low: int, high: int) -> np.ndarray:
     return np.asarray(cover.on(tree).purity_sums(tree._lca, tree.size, 1))
 
 
-def pairwise_f1(labels: Any, y: Any, client: Any, *, n_parts: int | None = None) -> PairwiseF1:
+def pairwise_f1(labels: Any, y: Any, job: Job, *, n_parts: int | None = None) -> PairwiseF1:
     """:func:`cladify.metrics.pairwise_f1`: every task counts the cells of some points."""
     labels = np.asarray(labels)
     clusters = check_labels(labels, len(labels), name="labels")
     codes = check_labels(y, len(labels))
     width = int(codes.max(initial=-1)) + 1
-    cuts = even_offsets(len(labels), n_parts or 2 * len(client.nthreads()))
-    parts = [client.submit(_cells, clusters[a:b], codes[a:b], width, pure=False) for a, b in pairwise(cuts.tolist())]
-    return client.submit(_counted, parts, width, pure=False).result()
+    cuts = even_offsets(len(labels), n_parts or 2 * job.n_workers)
+    parts = [job.submit(_cells, clusters[a:b], codes[a:b], width) for a, b in pairwise(cuts.tolist())]
+    found: PairwiseF1 = job.call(_counted, parts, width)
+    return found
 
 
 def _cells(clusters: np.ndarray, codes: np.ndarray, width: int) -> tuple[np.ndarray, ...]:

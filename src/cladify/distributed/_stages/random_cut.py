@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cladify import _core
 from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_random_state
-from cladify._kit.progress import Progress
+from cladify.distributed._job import Job
 from cladify.distributed.sources import ShardedVectors
 from cladify.divide.random_cut import RandomCut, cut_line
 from cladify.errors import InvalidInput
@@ -18,7 +16,7 @@ from cladify.tree import Tree
 __all__ = ["random_cut_tree"]
 
 
-def random_cut_tree(vectors: ShardedVectors, estimator: RandomCut, client: Any, report: Progress | None = None) -> Tree:
+def random_cut_tree(vectors: ShardedVectors, estimator: RandomCut, job: Job) -> Tree:
     """The tree of the local engine for the same seed: every row becomes one number where it lies.
 
     8 bytes a row go to one worker, which needs about 40 a row for the tree.
@@ -29,14 +27,13 @@ def random_cut_tree(vectors: ShardedVectors, estimator: RandomCut, client: Any, 
     random = check_random_state(estimator.random_state)
     direction = random.standard_normal(vectors.d) if vectors.d > 1 else np.ones(1)
     seed = int(random.integers(2**63))
-    report = report or Progress()
-    with report.stage("random cut", total=1) as advance:
-        places = client.compute(vectors.map(_project, direction.astype(np.float32), normalize))
-        parent, height = client.submit(_cut_line, places, seed, estimator.n_jobs, pure=False).result()
+    with job.report.stage("random cut", total=1) as advance:
+        places = job.compute(vectors.map(_project, direction.astype(np.float32), normalize))
+        parent, height = job.call(_cut_line, places, seed, estimator.n_jobs)
         advance()
     parent.flags.writeable = height.flags.writeable = False
-    told = {"n_parts": len(vectors.parts), "bytes_shuffled": [8 * vectors.n]}
-    return Tree(parent, height, info={"method": "random-cut", "height": "projected extent", "distributed": told})
+    figures = {"n_parts": len(vectors.parts), "bytes_shuffled": [8 * vectors.n]}
+    return Tree(parent, height, info={"method": "random-cut", "height": "projected extent", "distributed": figures})
 
 
 def _project(part: np.ndarray, direction: np.ndarray, normalize: bool) -> np.ndarray:

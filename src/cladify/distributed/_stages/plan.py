@@ -7,23 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from cladify._kit.arrays import read_npz
-from cladify._kit.atomic import atomic_write
 from cladify._kit.progress import Progress
 from cladify.data._frame import Frame, Rows
 from cladify.data.similarity import Similarity
-from cladify.distributed._workdir import Receipt, WorkDir
+from cladify.distributed._storage.work_folder import Receipt, WorkFolder, read_arrays, write_arrays
 from cladify.neighbors._cells import Cells, cells_of
 from cladify.neighbors._shards import cell_ranks, probing_plan
 
-__all__ = ["CELLS", "Plan", "distinct", "load_plan", "make_cells", "make_plan"]
+__all__ = ["CELLS", "GROUP_SHARE", "Plan", "distinct", "load_plan", "make_cells", "make_plan", "row_bytes"]
 
-CELLS = "cells.npz"  # a file of the work folder, beside "plan"
-_SHARE = 0.25  # of a task's memory for the rows of a group
+CELLS = "cells"  # a file of the work folder, beside "plan"
+GROUP_SHARE = 0.25  # of a task's memory for the rows of a group
 
 
 def make_cells(path: str, sample: np.ndarray, similarity: Similarity, count: int, random: dict[str, Any]) -> Receipt:
-    """Cells of a sample, and where the draws are after it."""
+    """Cells of a sample; the receipt has the state of the random numbers after it."""
     assert similarity.order is not None
     frame = Frame.of(sample, similarity.order, 1)
     assert frame.centre is not None
@@ -31,14 +29,13 @@ def make_cells(path: str, sample: np.ndarray, similarity: Similarity, count: int
     rng.bit_generator.state = random
     z = Rows.of(sample, frame, 1).z[: len(sample)]
     cells = cells_of(z, count, rng, n_jobs=1, report=Progress())
-    with atomic_write(path) as file:
-        np.savez(file, frame=frame.centre, unit=frame.unit, centre=cells.centre)
+    write_arrays(path, frame=frame.centre, unit=np.array([frame.unit]), centre=cells.centre)
     return {"random": rng.bit_generator.state}
 
 
 def make_plan(
     path: str,
-    work: WorkDir,
+    work: WorkFolder,
     both: np.ndarray,
     where: tuple[np.ndarray, np.ndarray],
     sized: np.ndarray,
@@ -53,15 +50,14 @@ def make_plan(
     rank = cell_ranks(Rows.of(both, frame, 1), cells, asked, truth, n_jobs=1)
     plan = probing_plan(cells, rank, recall)
     probed = cells.nearest(Rows.of(sized, frame, 1).z, plan.probes, n_jobs=1)
-    most = max(1.0, _SHARE * memory / _row_bytes(d, k, plan.probes))
+    most = max(1.0, GROUP_SHARE * memory / row_bytes(d, k, plan.probes))
     group = _groups(cells, probed, n / len(sized), most, min(tasks, max(1, n // 10_000)))
-    with atomic_write(path) as file:
-        np.savez(file, group=group, probes=plan.probes)
+    write_arrays(path, group=group, probes=np.array([plan.probes]))
     return {**plan.info, "groups": int(group.max()) + 1}
 
 
-def _row_bytes(d: int, k: int, probes: int) -> int:
-    """What a row takes while its group is searched: as read, as ``z``, its candidates and what is written of them."""
+def row_bytes(d: int, k: int, probes: int) -> int:
+    """Memory of a row while its group is searched: as read, as ``z``, its candidates and their records."""
     return 12 * d + 8 * probes + 48 * k + 64
 
 
@@ -119,16 +115,15 @@ class Plan:
         return int(self.group.max()) + 1
 
 
-def _load_cells(work: WorkDir, similarity: Similarity) -> tuple[Frame, Cells]:
+def _load_cells(work: WorkFolder, similarity: Similarity) -> tuple[Frame, Cells]:
     assert similarity.order is not None
-    path = work.path(CELLS)
-    frame, unit, centre = (read_npz(path, name, (), ndim) for name, ndim in (("frame", 1), ("unit", 0), ("centre", 2)))
-    return Frame(similarity.order, frame, float(unit)), Cells.of(centre)
+    found = {name: np.array(array) for name, array in read_arrays(work.path(CELLS)).items()}
+    return Frame(similarity.order, found["frame"], float(found["unit"][0])), Cells.of(found["centre"])
 
 
-def load_plan(work: WorkDir, similarity: Similarity) -> Plan:
-    group, probes = (read_npz(work.path("plan"), name, (), ndim) for name, ndim in (("group", 1), ("probes", 0)))
-    return Plan(*_load_cells(work, similarity), group, int(probes))
+def load_plan(work: WorkFolder, similarity: Similarity) -> Plan:
+    found = read_arrays(work.path("plan"))
+    return Plan(*_load_cells(work, similarity), np.array(found["group"]), int(found["probes"][0]))
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

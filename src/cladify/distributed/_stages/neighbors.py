@@ -7,10 +7,10 @@ form *groups* of a size that a worker holds, and there are four stages of indepe
 1. *assign*, a task a part: every row goes to the group of its nearest cell;
 2. *search*, a task a group: matrix products between the members of each cell and the rows of the group that probe it,
    the best of each row picked by the core and their distances computed in float64. Then the rows that probe cells of
-   other groups set out for these, with the distance of the last of the k that they have;
-3. *visit*, a task a group: products between the members of each cell and the visitors that probe it. Only what beats
-   that distance is kept, which is little;
-4. *merge*, a task a part: what the groups found for each row, the k nearest of it.
+   other groups go there, with the distance of the last of the k neighbours found so far;
+3. *visit*, a task a group: products between the members of each cell and the visitors that probe it. Only nearer
+   ones are kept, which are few;
+4. *merge*, a task a part: the k nearest of all that the groups found for each row.
 
 Which pairs meet depends on the rows, the cells and the probes alone, not on groups, parts, workers or the order of
 tasks. How many cells to probe follows from the true neighbours of a sample of rows, and so does the recall that
@@ -29,12 +29,11 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.params import check_float, check_int, check_random_state
-from cladify._kit.progress import Progress
 from cladify.data.similarity import Similarity, get_similarity
-from cladify.distributed import _group_search as tasks
-from cladify.distributed._cluster import run, task_memory
-from cladify.distributed._plan import CELLS, make_cells, make_plan
-from cladify.distributed._workdir import Receipt, WorkDir
+from cladify.distributed._job import Job
+from cladify.distributed._stages import group_search as tasks
+from cladify.distributed._stages.plan import CELLS, make_cells, make_plan
+from cladify.distributed._storage.work_folder import Receipt
 from cladify.distributed.graph_parts import ShardedGraph
 from cladify.distributed.sources import ShardedVectors
 from cladify.errors import InvalidInput
@@ -43,7 +42,7 @@ from cladify.neighbors._shards import n_cells, sample_size
 
 __all__ = ["sharded_neighbors"]
 
-_SIZED = 50_000  # rows of the sample that tell how many rows a group will get
+_SIZED = 50_000  # rows of the sample from which the sizes of groups are estimated
 _FAN_IN = 16  # lists that one task merges
 
 
@@ -52,11 +51,9 @@ def sharded_neighbors(
     k: int = 25,
     metric: str | Similarity = "sqeuclidean",
     *,
-    client: Any,
-    work: WorkDir,
+    job: Job,
     recall: float = 0.95,
     random_state: Any = 0,
-    report: Progress | None = None,
 ) -> ShardedGraph:
     """The directed graph from every row to about its ``k`` nearest other rows, in the parts of the vectors.
 
@@ -66,9 +63,8 @@ def sharded_neighbors(
     k : int
         At most n − 1.
     metric : "sqeuclidean", "euclidean" or "cosine"
-    client : distributed.Client
-    work : WorkDir
-        Keeps the graph, and on the way there about ``info["shuffled_bytes"]`` of rows and candidates.
+    job : Job
+        Its work folder keeps the graph, and on the way there about ``info["shuffled_bytes"]`` of rows and candidates.
     recall : float
         The share of the true neighbours to find.
     random_state : int or Generator
@@ -84,7 +80,7 @@ def sharded_neighbors(
     _check(vectors, similarity)
     k = min(check_int("k", k, low=1), vectors.n - 1)
     recall = check_float("recall", recall, low=0.0, high=1.0, open_low=True)
-    search = _Search(vectors, k, similarity, client, work, report)
+    search = _Search(vectors, k, similarity, job)
     info: dict[str, Any] = {"method": "shards", "k": k, "metric": str(similarity)}
     if k > 0:
         info |= search.plan(recall, check_random_state(random_state))
@@ -110,9 +106,7 @@ class _Search:
     vectors: ShardedVectors
     k: int
     similarity: Similarity
-    client: Any
-    work: WorkDir
-    report: Progress | None
+    job: Job
 
     # --- the plan -----------------------------------------------------------------------------------------------------
 
@@ -120,7 +114,7 @@ class _Search:
         """Cells, probes and groups, made once and kept in the work folder.
 
         The draws are those of :func:`cladify.neighbors._shards.make_plan`, so that the same rows make the cells and
-        tell the recall as on one machine.
+        give the recall as on one machine.
         """
         from dask import delayed
 
@@ -130,32 +124,28 @@ class _Search:
             rng = np.random.default_rng(int(rng.integers(2**32)))
         some = cell_sample(n, count, rng)
         # The task that finds the cells holds its sample about four times.
-        fits = max(4 * count, int(task_memory(self.client) / (64 * d)))
+        fits = max(4 * count, int(self.job.memory / (64 * d)))
         some = some[:: -(-len(some) // fits)]
 
-        def cells(name: str, i: int) -> tuple[Any, ...]:
+        def cells(i: int) -> tuple[Any, ...]:
             return make_cells, vectors.take(some), self.similarity, count, rng.bit_generator.state
 
-        (receipt,) = self.work.stage(self.client, "cells", [CELLS], cells, self.report)
+        (receipt,) = self.job.stage([CELLS], cells, "cells")
         rng.bit_generator.state = receipt["random"]
         asked = np.sort(rng.choice(n, size=sample_size(n, d), replace=False))
 
-        def task(name: str, i: int) -> tuple[Any, ...]:
-            (keys,) = run(self.client, [self._nearest_of_all(asked)], stage="sample", report=self.report)
+        def task(i: int) -> tuple[Any, ...]:
+            (keys,) = self.job.run([self._nearest_of_all(asked)], "sample")
             truth = (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
             # Each row of the sample and each of its true neighbours once, and where they are in that list.
             both, place = np.unique(np.concatenate([asked, truth.ravel()]), return_inverse=True)
             where = place[: len(asked)], place[len(asked) :].reshape(truth.shape)
             sized = vectors.take(some[:: max(1, len(some) // _SIZED)])
-            shape = (n, d, self.k, task_memory(self.client), self._tasks())
-            return make_plan, self.work, vectors.take(both), delayed(where), sized, self.similarity, shape, recall
+            shape = (n, d, self.k, self.job.memory, 4 * self.job.n_threads)  # groups that keep all workers busy
+            return make_plan, self.job.work, vectors.take(both), delayed(where), sized, self.similarity, shape, recall
 
-        (receipt,) = self.work.stage(self.client, "probes", ["plan"], task, self.report)
+        (receipt,) = self.job.stage(["plan"], task, "probes")
         return receipt
-
-    def _tasks(self) -> int:
-        """Groups that keep all workers busy to the end."""
-        return 4 * sum(self.client.nthreads().values())
 
     def _nearest_of_all(self, rows: np.ndarray) -> Any:
         """Keys of the true k nearest other rows of some rows, nearest first; delayed."""
@@ -177,26 +167,27 @@ class _Search:
         """Run the three stages; the parts of the graph are then in the work folder."""
         from dask import delayed
 
-        vectors, work, n_parts = self.vectors, self.work, len(self.vectors.parts)
+        vectors, work, n_parts = self.vectors, self.job.work, len(self.vectors.parts)
+        assert work is not None
         receipt = work.receipt("plan")
         assert receipt is not None
         groups = int(receipt["groups"])
         offsets = delayed(vectors.offsets)
 
-        def assign(name: str, i: int) -> tuple[Any, ...]:
+        def assign(i: int) -> tuple[Any, ...]:
             return tasks.assign, work, vectors.parts[i], int(vectors.offsets[i]), self.similarity
 
-        def search(name: str, g: int) -> tuple[Any, ...]:
+        def search(g: int) -> tuple[Any, ...]:
             return tasks.search_group, work, g, offsets, self.k, self.similarity
 
-        def visit(name: str, g: int) -> tuple[Any, ...]:
+        def visit(g: int) -> tuple[Any, ...]:
             return tasks.visit_group, work, g, offsets, self.k, self.similarity
 
-        def merge(name: str, i: int) -> tuple[Any, ...]:
+        def merge(i: int) -> tuple[Any, ...]:
             return tasks.merge_part, work, i, groups, offsets, self.k
 
-        def stage(told: str, names: str, count: int, task: Any) -> list[Receipt]:
-            return work.stage(self.client, told, [names % i for i in range(count)], task, self.report)
+        def stage(label: str, names: str, count: int, task: Any) -> list[Receipt]:
+            return self.job.stage([names % i for i in range(count)], task, label)
 
         rows = stage("assign to cells", tasks.ROWS, n_parts, assign)
         found = stage("neighbours in groups", tasks.FOUND, groups, search)
@@ -218,11 +209,11 @@ class _Search:
         """Rows whose cells had fewer rows than they need neighbours search everywhere."""
         few = np.array([row for receipt in parts for row in receipt["few"]], dtype=np.int64)
 
-        def fill(name: str, i: int) -> tuple[Any, ...]:
+        def fill(i: int) -> tuple[Any, ...]:
             return tasks.save_fill, few, self._nearest_of_all(few)
 
         if len(few):
-            self.work.stage(self.client, "fill up", ["fill"], fill, self.report)
+            self.job.stage(["fill"], fill, "fill up")
 
     def parts(self) -> list[Any]:
         """The parts of the graph, each read by the worker that needs it."""
@@ -231,8 +222,9 @@ class _Search:
         low_high = zip(self.vectors.offsets, self.vectors.offsets[1:], strict=False)
         if self.k == 0:
             return [delayed(tasks.no_edges)(int(high - low)) for low, high in low_high]
-        fill = self.work.path("fill") if self.work.receipt("fill") else None
+        work = self.job.work
+        assert work is not None
+        fill = work.path("fill") if work.receipt("fill") else None
         return [
-            delayed(tasks.load_part)(self.work.path(tasks.GRAPH % i), int(low), fill)
-            for i, (low, _) in enumerate(low_high)
+            delayed(tasks.load_part)(work.path(tasks.GRAPH % i), int(low), fill) for i, (low, _) in enumerate(low_high)
         ]

@@ -1,4 +1,4 @@
-"""What the tasks of :mod:`cladify.distributed._graph_tree` do; what one leaves for the next lies in the work folder."""
+"""The tasks of :mod:`cladify.distributed._stages.graph_tree`; each leaves its files in the work folder."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ import numpy as np
 from cladify._kit.progress import Progress
 from cladify.data.points import as_points
 from cladify.data.similarity import Similarity
-from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, read_split, write_arrays, write_split
-from cladify.distributed.graph_parts import Part, ShardedGraph, part_of
+from cladify.distributed._edges import Part, combine_pairs, part_of
+from cladify.distributed._storage.work_folder import (
+    Receipt,
+    WorkFolder,
+    read_arrays,
+    read_split,
+    write_arrays,
+    write_split,
+)
+from cladify.distributed.graph_parts import ShardedGraph
 from cladify.graphtree._edges import Edges, at_least, fifth_distance
 from cladify.graphtree._heights import row_scale, spread_of_rows, spread_of_sums
 from cladify.graphtree._scales import MICRO, Rows, centroids, groups, micro_clusters, put_below, scale_over
 from cladify.graphtree._scales import grow as grow_scales
 from cladify.graphtree._search import Budget, search_small
-from cladify.graphtree.graph_tree import GraphTree
+from cladify.graphtree.graph_tree import GraphTree, tree_of_pairs
 from cladify.tree import Tree
 
 __all__ = [
@@ -50,7 +58,7 @@ def home(path: str, X: np.ndarray, edges: Part, similarity: Similarity) -> Recei
     return {"bytes": write_arrays(path, scale=fifth_distance(edges[0], edges[2]), total=total)}
 
 
-def weigh(path: str, work: WorkDir, edges: Part, i: int, offsets: np.ndarray, typical: float) -> Receipt:
+def weigh(path: str, work: WorkFolder, edges: Part, i: int, offsets: np.ndarray, typical: float) -> Receipt:
     """Weights as in :mod:`cladify.graphtree._edges`, in both directions, by the part of the row; typical scales."""
     indptr, indices, distance = edges
     low, degree = int(offsets[i]), np.diff(indptr)
@@ -69,13 +77,13 @@ def weigh(path: str, work: WorkDir, edges: Part, i: int, offsets: np.ndarray, ty
     return {"edges": len(indices), "bytes": size}
 
 
-def both(path: str, work: WorkDir, files: list[str], j: int, offsets: np.ndarray) -> Receipt:
+def both(path: str, work: WorkFolder, files: list[str], j: int, offsets: np.ndarray) -> Receipt:
     """The rows of a part in half of A + Aᵀ, and how typical they are."""
     low, n = int(offsets[j]), int(offsets[j + 1] - offsets[j])
     rows, columns, weight = read_split(files, j, "row", "column", "weight")
-    key, weight = _added_up(rows - low, columns, weight)
-    indptr = np.searchsorted(key, np.arange(n + 1, dtype=np.int64) << 32)
-    columns, weight = (key & 0x7FFFFFFF).astype(np.int32), weight * np.float32(0.5)
+    rows, columns, weight = combine_pairs(rows - low, columns, weight, np.add)
+    indptr = np.searchsorted(rows, np.arange(n + 1))
+    columns, weight = columns.astype(np.int32), weight * np.float32(0.5)
     typical = read_arrays(work.path(f"typical-{j:05d}"))["typical"]
     return {"bytes": write_arrays(path, indptr=indptr, columns=columns, weight=weight, typical=typical)}
 
@@ -86,7 +94,7 @@ def ties(path: str) -> Part:
     return tied["indptr"], tied["columns"].astype(np.int64), tied["weight"]
 
 
-def vote(path: str, work: WorkDir, i: int, low: int) -> Receipt:
+def vote(path: str, work: WorkFolder, i: int, low: int) -> Receipt:
     """The group that each row is tied to most, and by how much more than to its own."""
     from scipy.sparse import csr_array
 
@@ -100,7 +108,7 @@ def vote(path: str, work: WorkDir, i: int, low: int) -> Receipt:
     return {"bytes": write_arrays(path, wanted=wanted, gain=gain)}
 
 
-def send(path: str, work: WorkDir, X: np.ndarray, i: int, low: int, n_groups: int) -> Receipt:
+def send(path: str, work: WorkFolder, X: np.ndarray, i: int, low: int, n_groups: int) -> Receipt:
     """The rows of a part by their group, and the edges that stay in it."""
     tied, group = read_arrays(work.path(f"tied-{i:05d}")), read_arrays(work.path(GROUP))["group"]
     own = group[low : low + len(X)]
@@ -133,7 +141,7 @@ def _row_type(d: int) -> np.dtype:
 
 def grow(
     path: str,
-    work: WorkDir,
+    work: WorkFolder,
     n_parts: int,
     g: int,
     similarity: Similarity,
@@ -194,7 +202,7 @@ def grow(
     return {"count": m}
 
 
-def labels(path: str, work: WorkDir, n: int, base: np.ndarray) -> Receipt:
+def labels(path: str, work: WorkFolder, n: int, base: np.ndarray) -> Receipt:
     """The micro-cluster of every row; those of group g are numbered from ``base[g]`` on."""
     label = np.empty(n, dtype=np.int32)
     for g, start in enumerate(base[:-1].tolist()):
@@ -203,33 +211,25 @@ def labels(path: str, work: WorkDir, n: int, base: np.ndarray) -> Receipt:
     return {"bytes": write_arrays(path, label=label)}
 
 
-def contract(path: str, work: WorkDir, j: int, low: int, base: np.ndarray) -> Receipt:
+def contract(path: str, work: WorkFolder, j: int, low: int, base: np.ndarray) -> Receipt:
     """The weight between each two micro-clusters, as far as the rows of a part see it; by the group of the first."""
     tied, label = read_arrays(work.path(f"tied-{j:05d}")), read_arrays(work.path(LABEL))["label"]
     degree = np.diff(tied["indptr"])
     rows, ends = np.repeat(label[low : low + len(degree)], degree), label[tied["columns"]]
     between = np.flatnonzero(rows != ends)
-    key, weight = _added_up(rows[between], ends[between], tied["weight"][between].astype(np.float64))
-    to = part_of(base, key >> 32)
-    return {"bytes": write_split(path, to, len(base) - 1, key=key, weight=weight)}
+    weight = tied["weight"][between].astype(np.float64)
+    rows, ends, weight = combine_pairs(rows[between], ends[between], weight, np.add)
+    to = part_of(base, rows)
+    pairs = {"row": rows.astype(np.int32), "end": ends.astype(np.int32)}
+    return {"bytes": write_split(path, to, len(base) - 1, **pairs, weight=weight)}
 
 
 def join(path: str, files: list[str], g: int, base: np.ndarray) -> Receipt:
     """The ties of the micro-clusters of a group: rows of a CSR matrix."""
-    key, weight = read_split(files, g, "key", "weight")
-    key, weight = _added_up(key >> 32, key & 0x7FFFFFFF, weight)
-    indptr = np.searchsorted(key, np.arange(base[g], base[g + 1] + 1) << 32)
-    ends = (key & 0x7FFFFFFF).astype(np.int32)
-    return {"bytes": write_arrays(path, degree=np.diff(indptr), end=ends, weight=weight.astype(np.float32))}
-
-
-def _added_up(rows: np.ndarray, ends: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Keys of the different pairs, ascending, and the sum of their weights."""
-    key = rows.astype(np.int64) << 32 | ends
-    order = np.argsort(key, kind="stable")
-    key, weight = key[order], weight[order]
-    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))[: len(key)]
-    return key[first], np.add.reduceat(weight, first) if len(key) else weight
+    rows, ends, weight = read_split(files, g, "row", "end", "weight")
+    rows, ends, weight = combine_pairs(rows, ends, weight, np.add)
+    degree = np.diff(np.searchsorted(rows, np.arange(base[g], base[g + 1] + 1)))
+    return {"bytes": write_arrays(path, degree=degree, end=ends.astype(np.int32), weight=weight.astype(np.float32))}
 
 
 # --- the top ----------------------------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def _added_up(rows: np.ndarray, ends: np.ndarray, weight: np.ndarray) -> tuple[n
 
 def top(
     path: str,
-    work: WorkDir,
+    work: WorkFolder,
     n_groups: int,
     similarity: Similarity,
     d: int,
@@ -246,7 +246,7 @@ def top(
     random_state: Any,
     n_jobs: int | None,
 ) -> Receipt:
-    """Parents and heights of the tree over micro-clusters; tells the number of points of every scale."""
+    """Parents and heights of the tree over micro-clusters; the receipt has the number of points of every scale."""
     from scipy.sparse import csr_array
 
     grown = [read_arrays(work.path(f"grown-{g:05d}")) for g in range(n_groups)]
@@ -276,6 +276,6 @@ def whole(edges: list[Part], rows: list[np.ndarray], about: dict[str, Any], esti
     graph = ShardedGraph(parts=edges, **about).assemble(edges)
     deadline = None if estimator.budget_seconds is None else time.monotonic() + estimator.budget_seconds
     budget = Budget(deadline, estimator.random_state, estimator.n_jobs, Progress())
-    tree = estimator._of_pairs(points, np.ones(points.n), budget, graph)
+    tree = tree_of_pairs(estimator, points, np.ones(points.n), budget, graph)
     tree.info.update(method="graph", n_edges=graph.n_edges)
     return tree

@@ -7,26 +7,24 @@ few times over. What is lost is the ties across groups that remain, while micro-
 lost: the micro-clusters' centroids and all contracted edges, across groups too, go to one worker, which builds the
 scales above.
 
-Rows stay in their parts; a group gets copies of its rows and of the edges inside it. All that one stage leaves for the
-next lies in files of the work folder, so that a worker holds the task that it is at, and no more.
+Rows stay in their parts; a group gets copies of its rows and of the edges inside it. Every stage leaves its files in
+the work folder, so that a worker holds no more than its current task.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from cladify._kit.progress import Progress
 from cladify.agglomerate.reciprocal import ReciprocalNN
 from cladify.data.similarity import Similarity, get_similarity
-from cladify.distributed import _graph_tree_tasks as tasks
-from cladify.distributed._assemble import Below, put_together
-from cladify.distributed._cluster import task_memory
-from cladify.distributed._rounds import rounds_tree
-from cladify.distributed._workdir import Receipt, WorkDir, read_arrays, work_dir, write_arrays
+from cladify.distributed._job import Job
+from cladify.distributed._stages import graph_tree_tasks as tasks
+from cladify.distributed._stages.assemble import Below, put_together
+from cladify.distributed._stages.rounds import rounds_tree
+from cladify.distributed._storage.work_folder import read_arrays, write_arrays
 from cladify.distributed.graph_parts import ShardedGraph
 from cladify.distributed.sources import ShardedVectors
 from cladify.graphtree._edges import typical_scale
@@ -39,17 +37,15 @@ __all__ = ["graph_tree"]
 
 _VOTES = 8  # times that rows go to the group they are tied to most
 _ROOM = 1.3  # rows of a group, at most, in those of a group of the mean size
-_SAMPLE = 1 << 20  # scales that tell what is typical
+_SAMPLE = 1 << 20  # distances from which the typical scale is estimated
 
 
 def graph_tree(
     vectors: ShardedVectors,
     graph: ShardedGraph,
     estimator: GraphTree,
-    client: Any,
-    report: Progress | None = None,
+    job: Job,
     *,
-    work: WorkDir | None = None,
     n_groups: int | None = None,
 ) -> Tree:
     """The tree of :class:`GraphTree` over vectors in parts and the directed graph of their neighbours.
@@ -60,50 +56,47 @@ def graph_tree(
     graph : ShardedGraph
         Distances to the nearest neighbours, in the parts of the vectors.
     estimator : GraphTree
-    client : distributed.Client
-    report : Progress, optional
-    work : WorkDir, optional
-        A folder for these vectors and parameters, in which the stages leave their files. By default a temporary one.
+    job : Job
+        Its work folder is for these vectors and parameters; without one, a temporary folder is used.
     n_groups : int, optional
         By default so many that a task has room for a group, and 1 for up to 10 000 rows: with one group a worker runs
         the local engine.
     """
-    report = report or Progress()
     similarity = get_similarity(estimator.metric)
     if n_groups is None:
         need = vectors.n * (12 * vectors.d + 60 * int(graph.info.get("k", 25)) + 400)
-        n_groups = 1 if vectors.n <= LAST else max(1, int(np.ceil(need / (0.5 * task_memory(client)))))
+        n_groups = 1 if vectors.n <= LAST else max(1, int(np.ceil(need / (0.5 * job.memory))))
     began, seconds = time.monotonic(), estimator.budget_seconds
-    told: dict[str, Any] = {"n_parts": len(vectors.parts), "n_groups": n_groups}
+    figures: dict[str, Any] = {"n_parts": len(vectors.parts), "n_groups": n_groups}
     if n_groups == 1:
-        parts = client.compute(graph.parts), client.compute(vectors.parts)
+        parts = job.compute(graph.parts), job.compute(vectors.parts)
         about = {what: getattr(graph, what) for what in ("offsets", "values", "metric", "kind", "info")}
-        tree = client.submit(tasks.whole, *parts, about, estimator, pure=False).result()
-        tree.info["distributed"] = told | {"bytes_shuffled": []}
+        tree: Tree = job.call(tasks.whole, *parts, about, estimator)
+        tree.info["distributed"] = figures | {"bytes_shuffled": []}
         return tree
-    with work_dir(None, "") if work is None else nullcontext(work) as folder:
-        run = _Run(vectors, graph, estimator, similarity, client, n_groups, folder.below(f"{n_groups}-groups"))
-        stages = (run.homes, run.weigh, run.find_groups, run.grow_groups, run.contract)
-        with report.stage("graph tree", total=len(stages) + 1) as advance:
+    with job.working("graph tree") as own:
+        scales_of = _Scales(vectors, graph, estimator, similarity, own.below(f"{n_groups}-groups"), n_groups)
+        stages = (scales_of.homes, scales_of.weigh, scales_of.find_groups, scales_of.grow_groups, scales_of.contract)
+        with job.report.stage("graph tree", total=len(stages) + 1) as advance:
             for stage in stages:
                 stage()
                 advance()
             left = None if seconds is None else max(seconds - (time.monotonic() - began), 0.0)
-            tree, scales = run.top(left)
+            tree, scales = scales_of.top(left)
             advance()
-    told["bytes_shuffled"] = run.bytes
+    figures["bytes_shuffled"] = scales_of.bytes
     info = {
         "method": "graph",
         "heights": "sums",
         "scales": [vectors.n, *scales],
-        "n_edges": run.n_edges,
+        "n_edges": scales_of.n_edges,
         "neighbors": graph.info,
     }
-    tree.info.update(info, distributed=told)
+    tree.info.update(info, distributed=figures)
     return tree
 
 
-class _Run:
+class _Scales:
     """The stages: tasks a part, or a group, that leave their files in the work folder."""
 
     def __init__(
@@ -112,19 +105,15 @@ class _Run:
         graph: ShardedGraph,
         estimator: GraphTree,
         similarity: Similarity,
-        client: Any,
+        job: Job,
         n_groups: int,
-        work: WorkDir,
     ) -> None:
         self.vectors, self.graph, self.estimator, self.similarity = vectors, graph, estimator, similarity
-        self.client, self.n_groups, self.work = client, n_groups, work
+        assert job.work is not None
+        self.job, self.n_groups, self.work = job, n_groups, job.work
         self.offsets, self.n_parts = vectors.offsets, len(vectors.parts)
         self.k = int(graph.info.get("k", 25))
         self.bytes: list[int] = []  # that passed between tasks, a stage each
-
-    def _stage(self, names: list[str], task: Any) -> list[Receipt]:
-        """Run ``task(i)``, a function and its arguments, for the i-th of some files."""
-        return self.work.stage(self.client, "graph tree", names, lambda name, i: task(i))
 
     def _parts(self, what: str) -> list[str]:
         """The names of a file a part."""
@@ -144,7 +133,7 @@ class _Run:
         """The distance of every row to its fifth neighbour."""
         vectors, graph, n = self.vectors, self.graph, self.vectors.n
         names = self._parts("home")
-        self._stage(names, lambda i: (tasks.home, vectors.parts[i], graph.parts[i], self.similarity))
+        self.job.stage(names, lambda i: (tasks.home, vectors.parts[i], graph.parts[i], self.similarity))
         homes = self._read(names)
         self.centre = np.sum([home["total"] for home in homes], axis=0) / n
         scale = np.concatenate([home["scale"] for home in homes])
@@ -158,9 +147,9 @@ class _Run:
             return tasks.weigh, self.work, self.graph.parts[i], i, self.offsets, self.typical
 
         names = self._parts("weighed")
-        weighed = self._stage(names, weigh)
+        weighed = self.job.stage(names, weigh)
         files = [self.work.path(name) for name in names]
-        self._stage(self._parts("tied"), lambda j: (tasks.both, self.work, files, j, self.offsets))
+        self.job.stage(self._parts("tied"), lambda j: (tasks.both, self.work, files, j, self.offsets))
         self.work.drop([*names, *self._parts("typical")])
         self.n_edges = sum(receipt["edges"] for receipt in weighed)
         self.bytes.append(sum(receipt["bytes"] for receipt in weighed))
@@ -175,14 +164,14 @@ class _Run:
         parts = [delayed(tasks.ties)(path) for path in map(self.work.path, self._parts("tied"))]
         weighed = ShardedGraph(self.offsets, parts, symmetric=True, info={"k": self.k})
         model = ReciprocalNN(n_jobs=self.estimator.n_jobs)
-        start = rounds_tree(weighed, model, self.client, work=self.work.below("start"))
+        start = rounds_tree(weighed, model, self.job.below("start", quiet=True))
         assert isinstance(start, Tree)
         self.bytes += start.info["distributed"]["bytes_shuffled"]
         group = _runs(start, self.n_groups)
         for turn in range(_VOTES):
             names = self._parts(f"vote-{turn}")
             write_arrays(self.work.path(tasks.GROUP), group=group)
-            self._stage(names, lambda i: (tasks.vote, self.work, i, self._low(i)))
+            self.job.stage(names, lambda i: (tasks.vote, self.work, i, self._low(i)))
             found = self._read(names)
             wanted, gain = (np.concatenate([vote[what] for vote in found]) for what in ("wanted", "gain"))
             group = _moved(group, wanted, gain, self.n_groups)
@@ -196,26 +185,26 @@ class _Run:
         def send(i: int) -> tuple[Any, ...]:
             return tasks.send, self.work, self.vectors.parts[i], i, self._low(i), self.n_groups
 
-        sent = self._stage(self._parts("rows"), send)
-        grown = self._stage(self._groups("grown"), lambda g: (tasks.grow, self.work, self.n_parts, g, *about))
+        sent = self.job.stage(self._parts("rows"), send)
+        grown = self.job.stage(self._groups("grown"), lambda g: (tasks.grow, self.work, self.n_parts, g, *about))
         self.work.drop([*self._parts("rows"), *self._parts("inside")])
         self.base = np.concatenate([[0], np.cumsum([receipt["count"] for receipt in grown])])
         self.bytes.append(sum(receipt["bytes"] for receipt in sent))
 
     def contract(self) -> None:
         """The edges between micro-clusters."""
-        self._stage([tasks.LABEL], lambda i: (tasks.labels, self.work, self.vectors.n, self.base))
+        self.job.stage([tasks.LABEL], lambda i: (tasks.labels, self.work, self.vectors.n, self.base))
         names = self._parts("between")
-        tied = self._stage(names, lambda j: (tasks.contract, self.work, j, self._low(j), self.base))
+        tied = self.job.stage(names, lambda j: (tasks.contract, self.work, j, self._low(j), self.base))
         files = [self.work.path(name) for name in names]
-        self._stage(self._groups("joined"), lambda g: (tasks.join, files, g, self.base))
+        self.job.stage(self._groups("joined"), lambda g: (tasks.join, files, g, self.base))
         self.work.drop(names)
         self.bytes.append(sum(receipt["bytes"] for receipt in tied))
 
     def top(self, seconds: float | None) -> tuple[Tree, list[int]]:
         """All scales above, and the whole tree."""
         same = (self.similarity, self.vectors.d, self.k, seconds, self.estimator.random_state, self.estimator.n_jobs)
-        (receipt,) = self._stage(["top"], lambda i: (tasks.top, self.work, self.n_groups, *same))
+        (receipt,) = self.job.stage(["top"], lambda i: (tasks.top, self.work, self.n_groups, *same))
         (top,) = self._read(["top"])
         below = [
             Below(group["ids"], group["label"] + base, group["parent"], group["height"])
@@ -237,7 +226,7 @@ def _runs(tree: Tree, n_groups: int) -> np.ndarray:
 
 
 def _moved(group: np.ndarray, wanted: np.ndarray, gain: np.ndarray, n_groups: int) -> np.ndarray:
-    """Rows in the groups that they want, those that gain most first, as long as there is room."""
+    """Rows in the groups they are tied to most, those with the largest gain first, as long as there is room."""
     size = np.bincount(group, minlength=n_groups)
     room = int(_ROOM * len(group) / n_groups) - size
     result = group.copy()
