@@ -200,7 +200,7 @@ def test_csv_labels_are_not_coordinates(tmp_path: Path) -> None:
         ("", "is empty"),
         ("a,b\n", "has no rows"),
         ("name,text\nx,y\n", "no column of vectors or numbers"),
-        ("a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+        ("a,b\n1,2\n3\n", "line 3: expected 2 columns as in the first line, got 1"),
         ("a,a\n1,2\n", "several columns of the same name: a"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all.
+"""Files that appear whole or not at all, and never in place of a file that is being read.
 
 A result is written to a temporary file in the same folder and moved over the old one only when it is complete and on
 disk, so a run that fails, is interrupted or loses power leaves the existing file as it was.
@@ -10,16 +10,33 @@ import errno
 import os
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
 from cladify.errors import FileError
 
-__all__ = ["atomic_path", "atomic_write", "check_writable", "unwritable"]
+__all__ = ["atomic_path", "atomic_write", "check_not_input", "check_writable", "protected", "unwritable"]
 
 PathLike = str | os.PathLike[str]
+
+#: Files and folders that no result may replace; see :func:`protected`.
+_INPUTS: ContextVar[tuple[PathLike, ...]] = ContextVar("inputs", default=())
+
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+@contextmanager
+def protected(inputs: Iterable[PathLike]) -> Iterator[None]:
+    """Within the block, no file is written over one of ``inputs``, whatever name or link leads to it."""
+    token = _INPUTS.set((*_INPUTS.get(), *inputs))
+    try:
+        yield
+    finally:
+        _INPUTS.reset(token)
 
 
 @contextmanager
@@ -35,23 +52,9 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     >>> target.read_text()
     '0 0 1'
     """
-    target = _resolve(path)
-    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
-    try:
-        draft.touch(exist_ok=False)
-    except OSError as error:
-        raise unwritable(target, error) from None
-    try:
+    with _draft(path) as (draft, descriptor):
+        os.close(descriptor)
         yield draft
-        _publish(draft, target)
-    except OSError as error:
-        # An error of some other file that the block touched is not ours to explain.
-        if error.filename not in (None, str(draft), str(target)):
-            raise
-        raise unwritable(target, error) from None
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()
 
 
 @contextmanager
@@ -68,18 +71,37 @@ def atomic_write(path: PathLike, mode: str = "wb", **options: Any) -> Iterator[I
     if "b" not in mode:
         options.setdefault("encoding", "utf-8")
         options.setdefault("newline", "")
-    with atomic_path(path) as draft, open(draft, mode, **options) as file:
+    with _draft(path) as (_, descriptor), open(descriptor, mode, **options) as file:
         yield file
+
+
+@contextmanager
+def _draft(path: PathLike) -> Iterator[tuple[Path, int]]:
+    """A new file beside ``path``, and its descriptor, which the block closes; published at the end of the block."""
+    target = _resolve(path)
+    draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
+    try:
+        # Exclusive: a file or a link that somebody put under this name is an error, and is not followed.
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINKS | _BINARY, 0o666)
+    except OSError as error:
+        raise unwritable(target, error) from None
+    try:
+        yield draft, descriptor
+        _publish(draft, target)
+    except OSError as error:
+        # An error of some other file that the block touched is not explained as one of this file.
+        if error.filename not in (None, str(draft), str(target)):
+            raise
+        raise unwritable(target, error) from None
+    finally:
+        with suppress(OSError):
+            draft.unlink()
 
 
 def check_writable(path: PathLike, *inputs: PathLike | None) -> None:
     """Raise now, before long work, if ``path`` could not be written at its end, or is one of the files to be read."""
-    target = _resolve(path)
-    for source in inputs:
-        if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):
-            raise FileError(
-                f"{path} is read by this command and would be overwritten; choose another name for the result."
-            )
+    with protected(source for source in inputs if source is not None):
+        target = _resolve(path)
     try:
         with tempfile.TemporaryFile(dir=target.parent):
             pass
@@ -87,9 +109,30 @@ def check_writable(path: PathLike, *inputs: PathLike | None) -> None:
         raise unwritable(target, error) from None
 
 
+def check_not_input(path: PathLike, inputs: Iterable[PathLike]) -> None:
+    """Raise if writing ``path`` would replace one of ``inputs``: the same file by device and inode, or one within."""
+    if not os.path.exists(path):
+        return
+    for source in inputs:
+        if os.path.exists(source) and os.path.samefile(path, source):
+            raise FileError(
+                f"{path} is read by this command and would be overwritten; choose another name for the result."
+            )
+        if os.path.isdir(source) and any(os.path.samefile(folder, source) for folder in _folders_of(path)):
+            raise FileError(
+                f"{path} lies in the folder {source}, which this command reads, and would be overwritten; "
+                "choose another name for the result."
+            )
+
+
+def _folders_of(path: PathLike) -> list[Path]:
+    return list(Path(os.path.realpath(path)).parents)
+
+
 def _resolve(path: PathLike) -> Path:
-    """The file that ``path`` means, through links, so that replacing it keeps a link a link."""
+    """The file that ``path`` names, through links, so that replacing it keeps a link a link."""
     target = Path(os.path.realpath(path))
+    check_not_input(path, _INPUTS.get())
     if target.is_dir():
         raise FileError(f"{path} is a folder; give the name of a file in it.")
     if not target.parent.is_dir():
@@ -98,15 +141,25 @@ def _resolve(path: PathLike) -> Path:
 
 
 def _publish(draft: Path, target: Path) -> None:
-    with open(draft, "rb+") as file:
-        os.fsync(file.fileno())
+    descriptor = os.open(draft, os.O_RDWR | _NO_LINKS | _BINARY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
     with suppress(FileNotFoundError):
         os.chmod(draft, target.stat().st_mode & 0o777)
     os.replace(draft, target)
+    # The new name must survive a power cut, too; not every system can sync a folder.
+    with suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def unwritable(target: PathLike, error: OSError) -> FileError:
-    """The one line for a file that cannot be written, with the way out."""
+    """The error for a file that cannot be written, with the way out."""
     ways_out = {
         errno.EACCES: "choose a folder you may write to",
         errno.EPERM: "choose a folder you may write to",

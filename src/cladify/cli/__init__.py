@@ -1,12 +1,13 @@
 """The command line: parses, calls the public API, prints. No algorithm lives here.
 
 Results go to stdout, progress and messages to stderr. Exit codes: 0 done, 1 it could not be done, 2 the command was
-written wrongly, 130 stopped with Ctrl-C.
+written wrongly, 130 stopped with Ctrl-C, 141 whoever read the output closed it.
 """
 
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -18,7 +19,8 @@ import typer
 
 import cladify
 from cladify._kit.text import escape_controls
-from cladify.cli import _build, _compare, _demo, _explore, _online, _plot, _refine, _score, _taxonomy, _trees
+from cladify.cli import _build, _care, _compare, _demo, _explore, _online, _plot, _refine, _score, _taxonomy, _trees
+from cladify.cli._guard import guarded
 from cladify.errors import CladifyError, CladifyWarning
 
 __all__ = ["app", "main"]
@@ -70,10 +72,13 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _online.add,
     _online.remove,
     _online.watch,
+    _care.check,
+    _care.backup,
+    _care.rescue,
 )
 ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo)
 for command in NEED_ARGUMENTS + ALONE:
-    app.command(no_args_is_help=command in NEED_ARGUMENTS)(command)
+    app.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
 
 
 def main() -> None:
@@ -83,6 +88,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    _open_standard_streams()
     debug = "--debug" in arguments
     # The option is taken anywhere, because it is added at the end of a line that failed.
     arguments = [argument for argument in arguments if argument != "--debug"]
@@ -99,14 +105,30 @@ def run(arguments: list[str]) -> int:
             return code if isinstance(code, int) else 0
         except (KeyboardInterrupt, typer.Abort):
             return 130
-        except BrokenPipeError:
-            # The reader of our output has what it wanted; nothing more may be written, not even at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 141
+        except SystemExit as error:  # rich ends the program so where its output is closed
+            return _output_closed() if isinstance(error.__context__, BrokenPipeError) else int(error.code or 0)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                return _output_closed()
             if debug:
                 raise
             return _explain(error)
+
+
+def _output_closed() -> int:
+    """The reader of the output has closed it (``cladify ... | head``): the exit code of SIGPIPE, and no more output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 141
+
+
+def _open_standard_streams() -> None:
+    """Put the null device in place of streams that are closed (``>&-``), so that no file gets their number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_RDWR)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _explain(error: Exception) -> int:

@@ -121,11 +121,9 @@ def fit(
         check_tree_name(out)
     elif overlaps and out.suffix.lower() != ".dag":
         raise typer.BadParameter(f"overlapping clusters are no tree: give --out a name that ends in .dag, got {out}.")
-    targets = [target for target in (out, labels_out, embed_out) if target is not None]
-    for target in targets if not folder else []:
-        check_writable(target, None if parts else x, items)
-    if len({target.resolve() for target in targets}) < len(targets):
-        raise typer.BadParameter("--out, --labels-out and --embed-out must not name the same file.")
+    for target in (None if folder else out, labels_out, embed_out):
+        if target is not None:
+            check_writable(target)
 
     start = perf_counter()
     vectors: Any = x if parts else read_vectors(x, column=columns(column))

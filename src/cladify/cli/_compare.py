@@ -57,7 +57,7 @@ def compare(
     """
     import cladify
     from cladify.errors import InvalidInput
-    from cladify.io import check_items, check_writable, read_labels, read_tree, read_vectors
+    from cladify.io import atomic_path, check_items, check_writable, read_labels, read_tree, read_vectors
 
     if chart is not None:
         check_writable(chart)
@@ -101,7 +101,8 @@ def compare(
         from cladify.plot import scores
 
         figure: Any = scores(board, times).figure
-        figure.savefig(chart, dpi=150)
+        with atomic_path(chart) as draft:
+            figure.savefig(draft, dpi=150, format=chart.suffix[1:].lower() or "png")
     if as_json:
         print_json({"file": str(x), "methods": board.to_dict(), "chart": None if chart is None else str(chart)})
         return

@@ -141,10 +141,10 @@ def _timed(name: str, corpus: Docstrings) -> tuple[Tree, float]:
 def _save(out: Path, tree: Tree, taxonomy: Taxonomy, corpus: Docstrings) -> None:
     import numpy as np
     import pyarrow as pa
-    from pyarrow import csv
 
     from cladify.explore import write_page
-    from cladify.io import atomic_path, atomic_write
+    from cladify.io import atomic_write
+    from cladify.io._write import write_table
 
     tree.save(out / "docstrings.tree")
     taxonomy.save(out / "docstrings.taxonomy")
@@ -152,5 +152,4 @@ def _save(out: Path, tree: Tree, taxonomy: Taxonomy, corpus: Docstrings) -> None
     with atomic_write(out / "docstrings.npy") as file:
         np.save(file, corpus.X, allow_pickle=False)
     columns = {"name": corpus.names, "summary": corpus.summaries, "module": corpus.module, "package": corpus.package}
-    with atomic_path(out / "docstrings.csv") as draft:
-        csv.write_csv(pa.table(columns), draft)
+    write_table(out / "docstrings.csv", pa.table(columns))

@@ -61,7 +61,7 @@ def refine(
 
     out = out or Path(f"{tree_file.stem}-refined.tree")
     check_tree_name(out)
-    check_writable(out, tree_file, x, items)
+    check_writable(out)
     tree = read_tree(tree_file)
     vectors = read_points_of(tree, tree_file, x, columns(column))
     names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")

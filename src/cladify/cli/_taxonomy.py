@@ -12,6 +12,7 @@ import typer
 
 from cladify.cli._common import (
     AsJson,
+    ExcelSafe,
     Items,
     ItemsColumn,
     Params,
@@ -72,6 +73,7 @@ def taxonomy(
     table_out: Annotated[
         Path | None, typer.Option("--table", help="Also one row an item: .csv .tsv .jsonl .parquet .h5ad")
     ] = None,
+    excel_safe: ExcelSafe = False,
     namer: NamerName = None,
     cache: Cache = None,
     param: Params = None,
@@ -95,10 +97,10 @@ def taxonomy(
     if obsp is not None and source.suffix.lower() != ".h5ad":
         raise typer.BadParameter("--obsp names a graph in an .h5ad file.")
     out = out or Path("texts.taxonomy" if from_stdin else source.with_suffix(".taxonomy").name)
-    for target in (out, table_out):
-        if target is not None:
-            check_writable(target, None if from_stdin else source, items)
-    _check_table_name(table_out, source)
+    check_writable(out)
+    if table_out is not None:
+        _check_table_name(table_out, source)
+    _check_cache(cache)
     function = None if namer is None else load_callable(namer, "namer")
     start = perf_counter()
     show = show_progress(quiet or as_json)
@@ -113,9 +115,9 @@ def taxonomy(
     }
     as_texts = from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS)
     if as_texts:
-        made, told = _of_texts(source, text, items, items_column, input_format, embedder, options)
+        made, summary = _of_texts(source, text, items, items_column, input_format, embedder, options)
     else:
-        made, told = _of_vectors(source, text, items, items_column, column, obsp, options)
+        made, summary = _of_vectors(source, text, items, items_column, column, obsp, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
     if function is not None:
@@ -124,11 +126,11 @@ def taxonomy(
         finally:
             made.save(out)
     if table_out is not None:
-        _write_table(made, table_out, None, source)
+        _write_table(made, table_out, None, source, excel_safe=excel_safe)
     if as_json:
         print_json({**_described(made, out), "seconds": read - start, "peak_bytes": peak_memory()})
     elif not quiet:
-        print(f"{told}, {seconds(read - start)}, {peak_memory() / 1e6:.0f} MB of memory at most\n")
+        print(f"{summary}, {seconds(read - start)}, {peak_memory() / 1e6:.0f} MB of memory at most\n")
         _print_outline(made, depth, groups, examples)
         print(f"\nlevels: {', '.join(_level(level) for level in made.levels)}")
         print(f"taxonomy: {out}" + (f", table: {table_out}" if table_out is not None else ""))
@@ -219,6 +221,7 @@ def name(
     made = Taxonomy.load(file)
     out = out or file
     check_writable(out)
+    _check_cache(cache)
     function = None if namer is None else load_callable(namer, "namer")
     for pair in rename or ():
         node, equals, given = pair.partition("=")
@@ -257,14 +260,18 @@ def table(
     h5ad: Annotated[
         Path | None, typer.Option(help="With --out .h5ad: the file the vectors came from; labels are added to a copy.")
     ] = None,
+    excel_safe: ExcelSafe = False,
 ) -> None:
     """One row an item: label, name and confidence at every level, and the path of names.
 
     Example: [bold]cladify table posts.taxonomy --levels 10,50 --out posts-labels.parquet[/bold]
     """
     from cladify._kit.text import printable
+    from cladify.io._write import write_csv
     from cladify.taxonomy import Taxonomy
 
+    if out is not None:
+        _check_table_name(out, h5ad)
     made = Taxonomy.load(file)
     wanted = None
     if n_clusters is not None:
@@ -276,54 +283,54 @@ def table(
         data = made.table(wanted, form="arrow")
         if sys.stdout.isatty():  # in a file items stay as they are; a terminal must not act on them
             data = data.set_column(1, "item", [[printable(item) for item in made.items]])
-        _write_csv(data, sys.stdout.buffer, ",")
+        write_csv(sys.stdout.buffer, data, excel_safe=excel_safe)
         return
-    _write_table(made, out, wanted, h5ad)
+    _write_table(made, out, wanted, h5ad, excel_safe=excel_safe)
     print(f"{out}: {count(made.n_items, 'row')}")
 
 
-def _check_table_name(out: Path | None, h5ad: Path | None) -> None:
+def _check_table_name(out: Path, h5ad: Path | None) -> None:
     """Before long work, whether a table can be written to that name."""
     from cladify.errors import FileError
+    from cladify.io import check_writable
+    from cladify.io._write import check_table_name
 
-    kind = None if out is None else out.suffix.lower()
-    if kind not in (None, ".csv", ".h5ad", ".jsonl", ".parquet", ".tsv"):
-        raise FileError(f"cannot write a table to {out}: known endings are .csv, .h5ad, .jsonl, .parquet and .tsv.")
+    kind = check_table_name(out, (".csv", ".h5ad", ".jsonl", ".parquet", ".tsv"))
     if kind == ".h5ad" and (h5ad is None or h5ad.suffix.lower() != ".h5ad"):
         raise FileError("labels go into a copy of an .h5ad file; say which: --h5ad cells.h5ad")
+    check_writable(out)
 
 
-def _write_table(made: Taxonomy, out: Path, wanted: Any, h5ad: Path | None) -> None:
+def _write_table(made: Taxonomy, out: Path, wanted: Any, h5ad: Path | None, *, excel_safe: bool) -> None:
     """The table in the format of the file's ending."""
-    from cladify.io import atomic_path, atomic_write
+    from cladify.io._write import write_table
 
-    _check_table_name(out, h5ad)
-    kind = out.suffix.lower()
     data = made.table(wanted, form="arrow")
-    if kind in (".csv", ".tsv"):
-        with atomic_write(out) as file:
-            _write_csv(data, file, "," if kind == ".csv" else "\t")
-    elif kind == ".jsonl":
-        import json
+    if out.suffix.lower() != ".h5ad":
+        write_table(out, data, excel_safe=excel_safe)
+        return
+    from cladify.taxonomy._h5ad import write_labels_into
 
-        with atomic_write(out, "w") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in data.to_pylist())
-    elif kind == ".parquet":
-        import pyarrow.parquet as pq
-
-        with atomic_path(out) as draft:
-            pq.write_table(data, draft)
-    else:
-        from cladify.taxonomy._h5ad import write_labels_into
-
-        assert h5ad is not None
-        write_labels_into(h5ad, out, data)
+    assert h5ad is not None
+    write_labels_into(h5ad, out, data)
 
 
-def _write_csv(data: Any, file: Any, delimiter: str) -> None:
-    from pyarrow import csv
+def _check_cache(cache: Path | None) -> None:
+    """Raise where ``--cache`` names a file of something else, to which answers would be added."""
+    import json
 
-    csv.write_csv(data, file, csv.WriteOptions(delimiter=delimiter))
+    from cladify.errors import FileError
+
+    if cache is None or not cache.exists():
+        return
+    with open(cache, "rb") as file:
+        start = file.readline(1 << 16)
+    try:
+        ours = not start or "view" in json.loads(start)
+    except (ValueError, TypeError, RecursionError):
+        ours = False
+    if not ours:
+        raise FileError(f"{cache} is not a file of answers that cladify wrote; give --cache another name.")
 
 
 def _print_outline(made: Taxonomy, depth: int, groups: int, examples: int, nodes: bool = False) -> None:

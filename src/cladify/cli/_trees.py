@@ -112,7 +112,7 @@ def cut(
     from cladify.io import check_writable, write_labels
 
     if out is not None:
-        check_writable(out, tree_file, x, items)
+        check_writable(out)
     if tree_file.is_dir():
         if not x is dp_means is min_size is max_size is items is None or by != "height":
             raise InvalidInput("A tree in a folder is cut by --n-clusters or --height alone, without --items.")
@@ -170,8 +170,10 @@ def levels(
     metric: Annotated[str | None, typer.Option(help="With X: sqeuclidean or cosine; default: the tree's own.")] = None,
     column: VectorColumn = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A table with a column of labels a level: .csv .tsv")
+        Path | None,
+        typer.Option("--out", "-o", help="A column of labels a level: .csv .tsv .jsonl .parquet"),
     ] = None,
+    excel_safe: ExcelSafe = False,
     items: Items = None,
     items_column: ItemsColumn = None,
     as_json: AsJson = False,
@@ -183,9 +185,11 @@ def levels(
     import numpy as np
 
     from cladify.io import check_writable
+    from cladify.io._write import check_table_name
 
     if out is not None:
-        check_writable(out, tree_file, x, items)
+        check_table_name(out)
+        check_writable(out)
     if tree_file.suffix.lower() == ".taxonomy":
         from cladify.taxonomy import Taxonomy
 
@@ -197,7 +201,7 @@ def levels(
         found = tree.levels(vectors, metric=metric, min_size=min_size, max_levels=max_levels)
         shown = [(np.bincount(level.labels), level.stability) for level in found]
         if out is not None:
-            _write_levels(out, found, names)
+            _write_levels(out, found, names, excel_safe=excel_safe)
     if as_json:
         rows = [{"n_clusters": len(sizes), "stability": stability, "sizes": sizes} for sizes, stability in shown]
         print_json({"file": str(tree_file), "out": None if out is None else str(out), "levels": rows})
@@ -210,22 +214,16 @@ def levels(
         print(f"labels: {out}")
 
 
-def _write_levels(out: Path, found: list[Level], names: list[str] | None) -> None:
+def _write_levels(out: Path, found: list[Level], names: list[str] | None, *, excel_safe: bool) -> None:
     """A row a leaf: its number or name, and its cluster on every level."""
-    import csv
+    import pyarrow as pa
 
-    from cladify._kit.atomic import atomic_write
-    from cladify.errors import FileError
+    from cladify.io._write import write_table
 
-    if out.suffix.lower() not in (".csv", ".tsv"):
-        raise FileError(f"cannot write a table to {out}: the ending says the format. Known: .csv, .tsv.")
-    tabs = out.suffix.lower() == ".tsv"
-    with atomic_write(out, "w") as file:
-        writer = csv.writer(file, "excel-tab" if tabs else "excel", lineterminator="\n")
-        writer.writerow(["item", *(f"clusters_{level.n_clusters}" for level in found)])
-        n = 0 if not found else len(found[0].labels)
-        columns = [level.labels.tolist() for level in found]
-        writer.writerows(zip(names if names is not None else range(n), *columns, strict=True))
+    n = len(found[0].labels) if found else 0
+    items = pa.array(range(n) if names is None else names)
+    columns = {f"clusters_{level.n_clusters}": pa.array(level.labels) for level in found}
+    write_table(out, pa.table({"item": items, **columns}), excel_safe=excel_safe)
 
 
 def condense(
@@ -246,7 +244,7 @@ def condense(
     from cladify.tree._files import check_tree_name
 
     check_tree_name(out)
-    check_writable(out, tree_file, items)
+    check_writable(out)
     tree, names = _read(tree_file, items, items_column)
     condensed = tree.condense(min_size=min_size, max_children=max_children)
     write_tree(condensed, out, names)
@@ -275,7 +273,7 @@ def convert(
     from cladify.tree._files import check_tree_name
 
     check_tree_name(target)
-    check_writable(target, source, items)
+    check_writable(target)
     names = None if items is None else read_items(items, items_column)
     tree = read_tree(source, names)
     names = names if names is not None else tree.info.get("names")

@@ -216,7 +216,7 @@ def _ranges(path: str, column: Any, part_bytes: int) -> list[_Cut]:
 def _row_groups(path: str, column: Any, part_bytes: int) -> list[_Cut]:
     import pyarrow.parquet as pq
 
-    from cladify.io._table import table_width
+    from cladify.io._tables import table_width
 
     most = _rows(part_bytes, table_width(path, ".parquet", column))
     with pq.ParquetFile(path) as file:
@@ -242,7 +242,7 @@ def _rows(part_bytes: int, d: int) -> int:
 
 def _read(path: str, column: Any, cut: _Cut) -> np.ndarray:
     """One part of a shard."""
-    from cladify.io._table import read_table_vectors
+    from cladify.io._tables import read_table_vectors
 
     kind = _kind(path)
     with reading(path, kind):

@@ -1,23 +1,24 @@
-"""What the rows are (names, texts, image paths) and which class they have."""
+"""Items (names, texts, image paths) and labels of the rows."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cladify._kit.arrays import read_npy, read_npz
-from cladify._kit.atomic import atomic_path, atomic_write
+from cladify._kit.atomic import atomic_write
 from cladify._kit.files import PathLike, find, listing, missing_column, reading
 from cladify.errors import FileError, InvalidInput
-from cladify.io._table import KINDS as TABLES
-from cladify.io._table import read_table_column
+from cladify.io._tables import KINDS as TABLES
+from cladify.io._tables import read_table_column
+from cladify.io._texts import LINES, json_rows, text_lines
+from cladify.io._write import write_table
 
 __all__ = ["check_items", "read_items", "read_labels", "write_labels"]
 
-LINES = (".jsonl", ".ndjson", ".txt")
 ITEM_NAMES = ("item", "items", "name", "names", "title", "text", "path", "word")
 LABEL_NAMES = ("label", "labels", "y", "class", "target", "cluster", "category")
 
@@ -68,7 +69,7 @@ def read_labels(path: PathLike, column: str | None = None) -> np.ndarray:
         return values.astype(np.int64)
     texts = [_text(value) for value in values]
     try:
-        return np.array([int(text) for text in texts], dtype=np.int64)
+        return np.array([_whole(text) for text in texts], dtype=np.int64)
     except (ValueError, OverflowError):
         return np.array(texts, dtype=np.str_)
 
@@ -81,8 +82,6 @@ def write_labels(
     A spreadsheet takes a cell that begins with ``=``, ``+``, ``-`` or ``@`` for a formula; ``excel_safe`` puts an
     apostrophe before such items in ``.csv`` and ``.tsv`` files.
     """
-    from pathlib import Path
-
     kind = Path(path).suffix.lower()
     labels = np.asarray(labels)
     if kind == ".npy":
@@ -94,20 +93,8 @@ def write_labels(
     elif kind in (".csv", ".tsv", ".parquet"):
         import pyarrow as pa
 
-        texts = None if items is None else [str(item) for item in items]
-        if texts is not None and excel_safe and kind != ".parquet":
-            texts = [f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text for text in texts]
-        columns = {} if texts is None else {"item": pa.array(texts, pa.string())}
-        table = pa.table({**columns, "label": pa.array(labels)})
-        with atomic_path(path) as draft:
-            if kind == ".parquet":
-                import pyarrow.parquet as pq
-
-                pq.write_table(table, draft)
-            else:
-                from pyarrow import csv
-
-                csv.write_csv(table, draft, csv.WriteOptions(delimiter="," if kind == ".csv" else "\t"))
+        texts = {} if items is None else {"item": pa.array([str(item) for item in items], pa.string())}
+        write_table(path, pa.table({**texts, "label": pa.array(labels)}), excel_safe=excel_safe)
     else:
         raise FileError(f"cannot write labels to {path}: known endings are .csv, .npy, .parquet, .tsv and .txt.")
 
@@ -131,42 +118,28 @@ def _values(path: PathLike, column: str | None, names: tuple[str, ...], what: st
             return np.asarray(array)
         if kind in TABLES:
             values = read_table_column(path, kind, column, names, what)
-            return _array_or_list(values)
-        if kind == ".txt":
-            with open(path, encoding="utf-8-sig", newline=None) as lines:
-                return [line.rstrip("\n") for line in lines]
-        return list(_json_lines(path, column, names, what))
+            return values.to_numpy() if _are_integers(values) else values.to_pylist()
+        data = Path(path).read_bytes()
+        return text_lines(data) if kind == ".txt" else list(_by_key(path, data, column, names, what))
 
 
-def _array_or_list(values: Any) -> Any:
+def _are_integers(values: Any) -> bool:
     import pyarrow as pa
 
-    if pa.types.is_integer(values.type) and not values.null_count:
-        return values.to_numpy()
-    values = values.to_pylist()
-    # Whole numbers in text files come as floats, since another line may have a fraction.
-    whole = all(isinstance(value, float) and value.is_integer() for value in values)
-    return [int(value) for value in values] if whole else values
+    return bool(pa.types.is_integer(values.type)) and not values.null_count
 
 
-def _json_lines(path: PathLike, column: str | None, names: tuple[str, ...], what: str) -> Iterator[Any]:
-    key = column
-    with open(path, encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise FileError(f"{path}, line {number} is not JSON: {error}.") from None
-            if not isinstance(value, dict):
-                yield value
-                continue
-            if key is None:
-                key = _choose_key(path, value, names, what)
-            if key not in value:
-                raise FileError(f"{missing_column(path, key, list(value), f'key, line {number},')}")
-            yield value[key]
+def _by_key(path: PathLike, data: bytes, key: str | None, names: tuple[str, ...], what: str) -> Iterator[Any]:
+    """The values of JSON lines: those of one key where they are objects."""
+    for number, value in json_rows(path, data):
+        if not isinstance(value, dict):
+            yield value
+            continue
+        if key is None:
+            key = _choose_key(path, value, names, what)
+        if key not in value:
+            raise FileError(f"{missing_column(path, key, list(value), f'key, line {number},')}")
+        yield value[key]
 
 
 def _choose_key(path: PathLike, value: dict[str, Any], names: tuple[str, ...], what: str) -> str:
@@ -178,6 +151,11 @@ def _choose_key(path: PathLike, value: dict[str, Any], names: tuple[str, ...], w
     if len(plain) == 1:
         return plain[0]
     raise FileError(f"{path} has several keys: {listing(value)}. Choose the one with the {what} by its name.")
+
+
+def _whole(text: str) -> int:
+    """The integer that a text says; programs that hold labels as floats write 3.0."""
+    return int(text.removesuffix(".0"))
 
 
 def _text(value: Any) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from cladify._kit.arrays import read_npy, read_npz, read_sparse_npz
 from cladify._kit.files import Columns, PathLike, find, reading
 from cladify.errors import FileError
-from cladify.io._table import KINDS as TABLES
-from cladify.io._table import read_table_vectors
+from cladify.io._tables import KINDS as TABLES
+from cladify.io._tables import read_table_vectors
 from cladify.io._vecs import DTYPES as VECS
 from cladify.io._vecs import read_vecs
 

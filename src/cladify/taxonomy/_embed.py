@@ -7,6 +7,8 @@ Deerwester et al., Indexing by latent semantic analysis, J. Am. Soc. Inf. Sci. 4
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Self
@@ -186,20 +188,23 @@ def _by_name(name: str) -> Callable[[list[str]], Any]:
 
 
 def load_callable(name: str, what: str) -> Callable[..., Any]:
-    """The function called ``module:function``, from the current folder or from what is installed."""
-    import os
-    import sys
+    """The function called ``module:function``, of what is installed or else of the current folder.
 
+    The folder is searched last, and only for this import: a file there that happens to be called like a library
+    does not take its place.
+    """
     module_name, colon, function_name = name.partition(":")
     if not colon or not module_name or not function_name:
         known = "tfidf, sentence-transformers:NAME or module:function" if what == "embedder" else "module:function"
         raise InvalidInput(f"{what} must be {known}, got {name!r}.")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    folder = os.getcwd()
+    sys.path.append(folder)
     try:
         function = getattr(import_module(module_name), function_name)
     except (ImportError, AttributeError) as error:
         raise InvalidInput(f"{what} {name!r} cannot be found: {error}.") from None
+    finally:
+        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
     if not callable(function):
         raise InvalidInput(f"{what} {name!r} is not a function.")
     return function

@@ -10,6 +10,7 @@ import numpy as np
 from cladify._kit.atomic import atomic_path
 from cladify._kit.files import PathLike, find_file, missing_column, reading
 from cladify.errors import FileError, InvalidInput, MissingExtra
+from cladify.io._h5ad import member, read_sparse, read_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,20 +34,31 @@ def read_obs(path: PathLike, column: str | None = None) -> list[str]:
     """A column of ``obs`` as text, categories by name; by default the names of the rows."""
     h5py = _h5py()
     with reading(find_file(path), ".h5ad"), h5py.File(path, "r") as file:
-        obs = file["obs"]
+        obs = _obs(path, file)
         name = column or _text(obs.attrs.get("_index", "_index"))
-        if name not in obs:
+        node = member(path, obs, name)
+        if node is None:
             raise missing_column(path, name, [str(key) for key in obs])
-        node = obs[name]
         if isinstance(node, h5py.Dataset):
-            return [_text(value) for value in node[()].tolist()]
-        if not {"codes", "categories"} <= set(node):
+            return _texts(path, node)
+        parts = [member(path, node, part) for part in ("categories", "codes")]
+        if None in parts:
             raise FileError(f"{path}: obs/{name} is stored in a way that is not known here.")
-        categories = [_text(value) for value in node["categories"][()].tolist()]
-        codes = np.asarray(node["codes"][()])
+        categories, codes = _texts(path, parts[0]), read_values(path, parts[1], "iu")
         if codes.size and not -1 <= codes.min() <= codes.max() < len(categories):
             raise FileError(f"{path}: obs/{name} has codes without a category.")
         return [categories[code] if code >= 0 else "" for code in codes.tolist()]
+
+
+def _obs(path: PathLike, file: Any) -> Any:
+    obs = member(path, file, "obs")
+    if obs is None or not hasattr(obs, "keys"):
+        raise FileError(f"{path} has no obs, which names the rows of an .h5ad file.")
+    return obs
+
+
+def _texts(path: PathLike, dataset: Any) -> list[str]:
+    return [_text(value) for value in read_values(path, dataset, "fiubOSU").tolist()]
 
 
 def _text(value: Any) -> str:
@@ -55,15 +67,15 @@ def _text(value: Any) -> str:
 
 def read_obsp(path: PathLike, name: str) -> NeighborGraph:
     """The graph of similarities called ``name`` in ``obsp``, such as ``connectivities``."""
-    from cladify.io._h5ad import read_sparse
     from cladify.neighbors import NeighborGraph
 
     h5py = _h5py()
     with reading(find_file(path), ".h5ad"), h5py.File(path, "r") as file:
-        group = file.get("obsp", {})
-        if name not in group:
-            raise missing_column(path, name, [str(key) for key in group], "graph in obsp called")
-        matrix = read_sparse(path, group[name])
+        group = member(path, file, "obsp")
+        node = None if group is None else member(path, group, name)
+        if node is None:
+            raise missing_column(path, name, [str(key) for key in group or ()], "graph in obsp called")
+        matrix = read_sparse(path, node)
     if matrix.shape[0] != matrix.shape[1]:
         raise InvalidInput(f"{path}: obsp/{name} has shape {matrix.shape}; expected a square matrix.")
     matrix.setdiag(0)
@@ -81,8 +93,9 @@ def write_labels_into(source: PathLike, target: PathLike, table: pa.Table) -> No
     with atomic_path(target) as draft:
         shutil.copyfile(source, draft)
         with reading(source, ".h5ad"), h5py.File(draft, "r+") as file:
-            obs = file["obs"]
-            n_rows = len(obs[_text(obs.attrs.get("_index", "_index"))])
+            obs = _obs(source, file)
+            index = member(source, obs, _text(obs.attrs.get("_index", "_index")))
+            n_rows = 0 if index is None else len(index)
             if n_rows != table.num_rows:
                 raise InvalidInput(f"{source} has {n_rows} rows and the taxonomy {table.num_rows} items.")
             order = [_text(name) for name in obs.attrs.get("column-order", [])]

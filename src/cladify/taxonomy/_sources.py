@@ -1,21 +1,23 @@
 """Texts from files and from standard input: a column of a table, JSON lines, or one text a line.
 
-Every row of the file is a row of the result, in order; what cannot be read stops with the number of its line. Texts may
-be of any length and hold anything, line ends within quotes included.
+Every row of the file is a row of the result, in order; an error names the line that cannot be read. Texts may be of any
+length and hold anything, line ends within quotes included.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from cladify._kit.files import PathLike, find_file, listing, missing_column, reading
 from cladify.errors import FileError
+from cladify.io._csv import TextTable
+from cladify.io._tables import check_distinct, open_table, read_columns
+from cladify.io._texts import LINES, json_rows, text_lines
 
 __all__ = ["STDIN", "TEXT_KINDS", "Source", "read_source"]
 
@@ -98,14 +100,12 @@ def read_source(
     if str(path) == STDIN:
         data = sys.stdin.buffer.read()
         with reading("standard input", "text"):
-            return _parse(data, f".{kind}" if kind else _guess(data, text), "standard input", text)
+            return _parse("standard input", f".{kind}" if kind else _guess(data, text), data, text, others)
     ending = f".{kind}" if kind else find_file(path).suffix.lower()
     if ending not in TEXT_KINDS:
         raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {', '.join(TEXT_KINDS)}.")
     with reading(path, ending):
-        if ending in (".parquet", ".arrow", ".feather", ".ipc"):
-            return Source(str(path), _table(path, ending, [name for name in (text, *others) if name]), text)
-        return _parse(Path(path).read_bytes(), ending, str(path), text)
+        return _parse(str(path), ending, None, text, others)
 
 
 def _guess(data: bytes, text: str | None) -> str:
@@ -123,91 +123,44 @@ def _is_json(line: bytes, whole: bool) -> bool:
     return True
 
 
-def _parse(data: bytes, ending: str, path: str, text: str | None) -> Source:
-    content = data.decode("utf-8-sig")
-    if not content.strip():
+def _parse(path: str, ending: str, data: bytes | None, text: str | None, others: Sequence[str]) -> Source:
+    """The columns of a file, or of ``data`` that was read already."""
+    if ending not in LINES:
+        names = [name for name in (text, *others) if name]
+        return Source(path, _columns(path, ending, data, names), text)
+    data = Path(path).read_bytes() if data is None else data
+    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileError(f"{path} is empty.")
-    if ending == ".txt":
-        if text is not None:
-            raise FileError(f"{path} has lines, not columns; leave --text out.")
-        return Source(path, {"text": io.StringIO(content, newline=None).read().removesuffix("\n").split("\n")}, "text")
-    if ending in (".jsonl", ".ndjson"):
-        return Source(path, _json_columns(content, path), text)
-    return Source(path, _csv_columns(content, ending, path), text)
+    if ending != ".txt":
+        return Source(path, _json_columns(path, data), text)
+    if text is not None:
+        raise FileError(f"{path} has lines, not columns; leave --text out.")
+    return Source(path, {"text": text_lines(data)}, "text")
 
 
-def _csv_columns(content: str, ending: str, path: str) -> dict[str, list[Any]]:
-    first = content[: content.find("\n") + 1] or content
-    counts = {mark: first.count(mark) for mark in ",;\t|"}
-    mark = "\t" if ending == ".tsv" else max(counts, key=lambda m: counts[m])
-    before = csv.field_size_limit(sys.maxsize)
-    try:
-        rows = csv.reader(io.StringIO(content, newline=""), delimiter=mark)
-        header = next(rows)
-        if len(set(header)) != len(header):
-            raise FileError(f"{path} has several columns of the same name in its first line: {listing(header)}.")
-        columns: list[list[Any]] = [[] for _ in header]
-        for row in rows:
-            if not row:
-                continue
-            if len(row) != len(header):
-                raise FileError(
-                    f"{path}, line {rows.line_num}: expected {len(header)} columns as in the first line, got "
-                    f"{len(row)}. Texts with separators or line ends must stand in quotes."
-                )
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-    except csv.Error as error:
-        raise FileError(f"{path} is not a CSV file: {error}.") from None
-    finally:
-        csv.field_size_limit(before)
-    if columns and not columns[0]:
-        raise FileError(f"{path} has no rows, only the first line {first.strip()[:60]!r}, which names the columns.")
-    return dict(zip(header, columns, strict=True))
-
-
-def _json_columns(content: str, path: str) -> dict[str, list[Any]]:
-    rows: list[dict[str, Any]] = []
-    names: dict[str, None] = {}
-    for row in _json_rows(content, path):
-        rows.append(row)
-        names.update(dict.fromkeys(row))
+def _json_columns(path: str, data: bytes) -> dict[str, list[Any]]:
+    rows = [row if isinstance(row, dict) else {"text": row} for _, row in json_rows(path, data)]
+    names = dict.fromkeys(name for row in rows for name in row)
     return {name: [_plain(row.get(name)) for row in rows] for name in names}
-
-
-def _json_rows(content: str, path: str) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(_lines(content), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"{path}, line {number} is not JSON: {error}.") from None
-        yield value if isinstance(value, dict) else {"text": value}
-
-
-def _lines(content: str) -> Iterable[str]:
-    return io.StringIO(content, newline="\n")  # JSON texts may hold other line ends
 
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False)
 
 
-def _table(path: PathLike, ending: str, names: list[str]) -> dict[str, list[Any]]:
-    import pyarrow as pa
-
-    from cladify.io._table import open_table
-
-    with open_table(path, ending) as table:
-        plain = [field.name for field in table.schema if _is_plain(field.type)]
+def _columns(path: str, ending: str, data: bytes | None, names: list[str]) -> dict[str, list[Any]]:
+    """The columns called ``names`` of a table, or all columns of texts."""
+    is_text = ending in (".csv", ".tsv")
+    with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
+        known = table.schema.names
+        check_distinct(path, known)
         for name in names:
-            if name not in table.schema.names:
-                raise missing_column(path, name, table.schema.names)
-        wanted = list(dict.fromkeys([*names, *(plain if not names else [])]))
+            if name not in known:
+                raise missing_column(path, name, known)
+        wanted = list(dict.fromkeys(names or (f.name for f in table.schema if is_text or _is_plain(f.type))))
         if not wanted:
-            raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
-        read = pa.Table.from_batches(list(table.batches(wanted)), pa.schema([table.schema.field(w) for w in wanted]))
+            raise FileError(f"{path} has no column of texts. It has: {listing(known)}.")
+        read = read_columns(table, wanted)
     return {name: read.column(name).to_pylist() for name in wanted}
 
 

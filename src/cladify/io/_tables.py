@@ -19,7 +19,7 @@ import numpy as np
 from cladify._kit.files import Columns, PathLike, listing, missing_column
 from cladify._kit.memory import check_memory
 from cladify.errors import CladifyWarning, FileError
-from cladify.io._csv import open_csv
+from cladify.io._csv import TextTable
 from cladify.io._ipc import unpacked_bytes
 
 if TYPE_CHECKING:
@@ -39,12 +39,15 @@ class Table:
     schema: pa.Schema
     max_rows: int
     batches: Any  # (columns) -> iterator of pyarrow.RecordBatch
-    inferred: bool = False  # types were guessed from text, so a float column may look like integers
     first_row: int = 0  # of the file, where only a part of it is read
 
 
+#: Text tables have the same attributes; their types are guessed, so that a float column may look like integers.
+AnyTable = Table | TextTable
+
+
 @contextmanager
-def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = None) -> Iterator[Table]:
+def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = None) -> Iterator[AnyTable]:
     """The table in a file of any of :data:`KINDS`; of a Parquet file, the consecutive row groups asked for."""
     if kind == ".parquet":
         import pyarrow.parquet as pq
@@ -77,8 +80,7 @@ def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = Non
                 reader.schema, sum(part.num_rows for part in parts), lambda names: (p.select(names) for p in parts)
             )
     else:
-        schema, max_rows, batches = open_csv(path, kind)
-        yield Table(schema, max_rows, batches, inferred=True)
+        yield TextTable(path, kind)
 
 
 def read_table_vectors(
@@ -109,7 +111,7 @@ def read_table_vectors(
                 raise FileError(f"{path} is damaged: it has more rows than the {len(vectors)} it announces.")
             vectors[done : done + len(block)] = block
             done += len(block)
-    if done < table.max_rows and not table.inferred:
+    if done < table.max_rows and not isinstance(table, TextTable):
         raise FileError(f"{path} is damaged: it has {done} rows and announces {table.max_rows}.")
     return vectors[:done]
 
@@ -124,14 +126,24 @@ def table_width(path: PathLike, kind: str, column: Columns) -> int:
 
 
 def read_table_column(path: PathLike, kind: str, column: str | None, names: tuple[str, ...], what: str) -> Any:
-    """One column as a pyarrow ChunkedArray: ``column``, or the only (text) column, or the first of ``names``."""
-    import pyarrow as pa
+    """One column as a pyarrow ChunkedArray: ``column``, or the only (text) column, or the first of ``names``.
 
+    Cells of text files come as they are written there.
+    """
     with open_table(path, kind) as table:
         name = _one_column(path, table.schema, column, names, what)
-        return pa.chunked_array(
-            [batch.column(0) for batch in table.batches([name])], type=table.schema.field(name).type
+        return read_columns(table, [name]).column(0)
+
+
+def read_columns(table: AnyTable, names: Sequence[str]) -> pa.Table:
+    """Some columns in memory; those of text files as text."""
+    import pyarrow as pa
+
+    if isinstance(table, TextTable):
+        return pa.Table.from_batches(
+            list(table.batches(names, as_text=True)), pa.schema([(name, pa.string()) for name in names])
         )
+    return pa.Table.from_batches(list(table.batches(names)), pa.schema([table.schema.field(name) for name in names]))
 
 
 def _one_column(path: PathLike, schema: pa.Schema, column: str | None, names: tuple[str, ...], what: str) -> str:
@@ -151,17 +163,22 @@ def _one_column(path: PathLike, schema: pa.Schema, column: str | None, names: tu
     raise FileError(f"{path} has several columns: {listing(schema.names)}. Choose the one with the {what} by its name.")
 
 
+def check_distinct(path: PathLike, names: Sequence[str]) -> None:
+    """Raise where several columns have one name."""
+    duplicates = {name for name, count in Counter(names).items() if count > 1}
+    if duplicates:
+        raise FileError(f"{path} has several columns of the same name: {listing(sorted(duplicates))}. Rename them.")
+
+
 # --- which columns are the vectors ------------------------------------------------------------------------------------
 
 
-def _vector_columns(path: PathLike, table: Table, column: Columns) -> list[str]:
+def _vector_columns(path: PathLike, table: AnyTable, column: Columns) -> list[str]:
     import pyarrow as pa
 
     schema = table.schema
     names = schema.names  # a new list at every look
-    duplicates = {name for name, count in Counter(names).items() if count > 1}
-    if duplicates:
-        raise FileError(f"{path} has several columns of the same name: {listing(sorted(duplicates))}. Rename them.")
+    check_distinct(path, names)
     if column is not None:
         chosen = [column] if isinstance(column, str) else list(column)
         known = set(names)
@@ -169,6 +186,8 @@ def _vector_columns(path: PathLike, table: Table, column: Columns) -> list[str]:
             if name not in known:
                 raise missing_column(path, name, names)
             kind = schema.field(name).type
+            if isinstance(table, TextTable) and pa.types.is_string(kind):
+                table.refuse_cells(name)
             if not (_is_number(kind) or (_is_vector(kind) and len(chosen) == 1)):
                 raise FileError(f"{path}: column {name!r} holds {kind}; expected numbers, or lists of numbers.")
         return chosen
@@ -179,10 +198,15 @@ def _vector_columns(path: PathLike, table: Table, column: Columns) -> list[str]:
         raise FileError(f"{path} has several columns of vectors: {listing(lists)}. Choose one with column=...")
     floats = [field.name for field in schema if pa.types.is_floating(field.type)]
     numbers = [field.name for field in schema if _is_number(field.type)]
-    chosen = floats if floats and not table.inferred else numbers
+    chosen = numbers if isinstance(table, TextTable) else floats or numbers
     # A column y is a label, except beside a column x.
     excluded = NOT_COORDINATES - ({"y"} if "x" in (name.lower() for name in chosen) else set())
     chosen = [name for name in chosen if name.lower() not in excluded]
+    if isinstance(table, TextTable):
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        misspelt = table.misspelt([name for name in texts if name.lower() not in excluded])
+        if misspelt is not None:
+            table.refuse_cells(misspelt)
     if not chosen:
         raise FileError(f"{path} has no column of vectors or numbers. It has: {listing(schema.names)}.")
     kept = set(chosen)
@@ -213,8 +237,8 @@ def _is_vector(kind: pa.DataType) -> bool:
 # --- batches to arrays ------------------------------------------------------------------------------------------------
 
 
-def _blocks(path: PathLike, table: Table, columns: list[str]) -> Iterator[np.ndarray]:
-    row = table.first_row
+def _blocks(path: PathLike, table: AnyTable, columns: list[str]) -> Iterator[np.ndarray]:
+    row = table.first_row if isinstance(table, Table) else 0
     for batch in table.batches(columns):
         if batch.num_rows == 0:
             continue
