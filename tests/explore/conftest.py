@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -30,17 +32,23 @@ def taxonomy(texts):
     return cladify.Taxonomy.from_texts(texts, min_size=4)
 
 
+@pytest.fixture(scope="session")
+def prepared(taxonomy, texts, tmp_path_factory):
+    """The file of a document and the options to open it with; made once, and copied by every test."""
+    file = tmp_path_factory.mktemp("prepared") / "things.taxonomy"
+    taxonomy.save(file)
+    vectors = np.random.default_rng(1).normal(size=(len(texts), 5)).astype(np.float32)
+    labels = [text.split()[0] for text in texts]
+    other = cladify.fit(vectors, "hac")
+    return file, {"labels": labels, "vectors": vectors, "points": vectors[:, :2], "compare": other, "title": "things"}
+
+
 @pytest.fixture
-def document(taxonomy, texts, tmp_path):
+def document(prepared, tmp_path):
     from cladify.explore import open_document
 
-    file = tmp_path / "things.taxonomy"
-    taxonomy.save(file)
-    rng = np.random.default_rng(1)
-    labels = [text.split()[0] for text in texts]
-    vectors = rng.normal(size=(len(texts), 5)).astype(np.float32)
-    other = cladify.fit(vectors, "hac")
-    return open_document(file, labels=labels, vectors=vectors, points=vectors[:, :2], compare=other, title="things")
+    file, options = prepared
+    return open_document(shutil.copy(file, tmp_path / "things.taxonomy"), **options)
 
 
 @pytest.fixture(scope="session")

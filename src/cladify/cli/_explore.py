@@ -55,8 +55,6 @@ def explore(
 
     Example: [bold]cladify explore posts.taxonomy[/bold], or [bold]cladify explore names.tree --items names.txt[/bold]
     """
-    import webbrowser
-
     from cladify.explore import Explorer
     from cladify.io import check_writable
 
@@ -74,7 +72,7 @@ def explore(
         print(f"Port {port} is taken; using {explorer.port}.")
     print(f"{explorer.document.title}: {explorer.url}\nCtrl-C stops it.", flush=True)
     if browser:
-        webbrowser.open(explorer.url)
+        explorer.open_browser()
     explorer.serve()
 
 

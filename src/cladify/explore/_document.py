@@ -1,33 +1,52 @@
-"""What is explored: a taxonomy, with what else is known of its items, and a second tree to compare with."""
+"""A document of the explorer: a taxonomy, with further data of its items, and a second tree to compare with.
+
+Threads: a document is read through :class:`Version`, a copy that no edit changes. A question takes the version of the
+moment and is answered from it as a whole; readers never wait. One lock per document lets one writer in at a time, who
+edits a copy, saves it, and only then makes it the version of the document. An edit that fails leaves no trace.
+"""
 
 from __future__ import annotations
 
+import copy
+import os
+import secrets
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify.errors import InvalidInput
+from cladify.errors import InvalidInput, Stale
 from cladify.explore._picture import picture_of
 from cladify.explore._shared import also_in
 from cladify.explore._text import Items
 from cladify.explore._view import MOST_CHILDREN, View
+from cladify.metrics import triplet_agreement
+from cladify.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cladify.taxonomy import Taxonomy
     from cladify.tree import Tree
     from cladify.tree.dag import ClusterDag
 
-__all__ = ["Document"]
+__all__ = ["Document", "Version"]
 
 _RELEASED = 200_000  # items from which on the memory of a search is worth handing back
 
 
+@dataclass(frozen=True)
+class Version:
+    """A taxonomy as it was at one moment, and the view of it."""
+
+    name: str
+    taxonomy: Taxonomy
+    view: View
+
+
 class Document:
-    """A taxonomy and its view, which follows its edits.
+    """A taxonomy and the version of it that is shown, which follows its edits.
 
     Nodes go out to the page by their keys, which no edit changes; see :mod:`cladify.taxonomy._edits`.
 
@@ -75,7 +94,10 @@ class Document:
         self.below = below
         self.is_below = is_below
         self._extra = {"labels": labels, "vectors": vectors, "points": points, "images": images}
-        self._lock = Lock()
+        self._lock = Lock()  # of writers
+        self._series = secrets.token_hex(4)  # of versions whose keys mean the same nodes
+        self._count = 0
+        self._seen = self._stat()
         self._agreement: list[dict[str, Any]] | None = None
         if other is not None and other.n_leaves != taxonomy.n_items:
             raise InvalidInput(
@@ -86,122 +108,175 @@ class Document:
             raise InvalidInput(
                 f"the graph of clusters has {dag.n_leaves} leaves and the taxonomy {taxonomy.n_items} items."
             )
-        self.view = self._look()
+        self.now = self._look(taxonomy)
 
-    def _look(self) -> View:
-        taxonomy = self.taxonomy
+    @property
+    def view(self) -> View:
+        """The view of the current version."""
+        return self.now.view
+
+    def _look(self, taxonomy: Taxonomy) -> Version:
+        """A version of the taxonomy as it is now."""
+        self._count += 1
+        taxonomy = _copy(taxonomy)
         levels = [(np.asarray(level.nodes, dtype=np.int64), level.stability) for level in taxonomy.levels]
-        return View(
+        view = View(
             taxonomy.tree,
             keys=taxonomy.keys,
             title=self.title,
             items=Items(taxonomy.arrow_items),
-            words=lambda: taxonomy.words,
+            words=lambda: self.taxonomy.words,  # the same in every version
             names=taxonomy.names,
             hidden=taxonomy.hidden,
             levels=levels,
-            describe=self._describe,
-            also=self._also,
+            describe=lambda v: _describe(taxonomy, v),
+            also=lambda v: _also(taxonomy, view, self.dag, v),
             **self._extra,
         )
+        return Version(f"{self._series}-{self._count}", taxonomy, view)
 
-    def _describe(self, v: int) -> dict[str, Any]:
-        examples = self.taxonomy.examples(v)
+    def meta(self, now: Version) -> dict[str, Any]:
+        """The first answer that the page needs."""
+        edits = now.taxonomy.edits
         return {
-            "terms": self.taxonomy.keywords(v),
-            "central": examples.central_rows[:6],
-            "boundary": examples.boundary_rows[:6],
-            "cohesion": None if v == self.taxonomy.tree.root else self.taxonomy.cohesion(v),
-        }
-
-    def _also(self, v: int) -> list[dict[str, Any]]:
-        """What else a node belongs to: by the graph of clusters if there is one, else by its items' neighbours."""
-        if self.dag is not None:
-            return also_in(self.dag, self.view, v)
-        of = "its neighbours are there" if v < self.taxonomy.n_items else "its items are there, too"
-        found = [] if v == self.taxonomy.tree.root else self.taxonomy.also_in(v)
-        return [
-            {"id": int(self.view.keys[other.node]), "name": other.name, "note": f"{100 * other.share:.0f} % of {of}"}
-            for other in found
-            if other.share >= 0.005  # "0 %" says nothing
-        ]
-
-    def meta(self) -> dict[str, Any]:
-        """What the page has to know first."""
-        edits = self.taxonomy.edits
-        return {
-            **self.view.meta(),
+            **now.view.meta(),
+            "version": now.name,
             "compare": self.other is not None,
             "edits": {"done": len(edits.done), "undone": len(edits.undone)},
-            "hidden": [self.view.record(v) for v in sorted(self.view.hidden)][:MOST_CHILDREN],
+            "hidden": [now.view.record(v) for v in sorted(now.view.hidden)][:MOST_CHILDREN],
             "saved": self.file is not None,
             "below": self.below is not None,
             "is_below": self.is_below,
         }
 
     def save_in(self, file: Path) -> None:
-        """Save the taxonomy, and from now on its edits, in a file."""
-        self.taxonomy.save(file)
-        self.file = file
+        """Save the taxonomy, and from now on its edits, in a file; the document goes on with a copy of it."""
+        with self._lock:
+            self.taxonomy = _copy(self.taxonomy)
+            self.taxonomy.save(file)
+            self.file = file
+            self._seen = self._stat()
 
-    def search(self, query: str) -> dict[str, Any]:
+    def search(self, now: Version, query: str) -> dict[str, Any]:
         """Clusters and items that match; the index stays in the file."""
-        found = self.view.search(query)
-        if self.taxonomy.n_items > _RELEASED:
+        found = now.view.search(query)
+        if now.taxonomy.n_items > _RELEASED:
             self.taxonomy.release()
         return found
 
     def warm(self) -> None:
         """Do once what the first question of a kind would wait for."""
-        view = self.view
-        view.cut(n=2)
-        self.search("a")
-        view.items_of(view.tree.root, 0, 1, "text")
+        now = self.now
+        now.view.cut(n=2)
+        self.search(now, "a")
+        now.view.items_of(now.view.tree.root, 0, 1, "text")
 
     # --- edits --------------------------------------------------------------------------------------------------------
 
     def edit(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Do what the page asks for, save it, and look anew; an edit that cannot be done changes nothing."""
-        taxonomy = self.taxonomy
-        made: int | None = None
+        """Make an edit and save it; one that cannot be made or saved changes nothing.
+
+        Parameters
+        ----------
+        action : dict
+            ``op`` (rename, merge, move, collapse, hide, undo or redo) with ``node``, ``with``, ``to`` and ``name`` as
+            it needs them; ``version``, if given, is the version that the edit was made for.
+
+        Raises
+        ------
+        Stale
+            Another page, program or server has changed the document since that version. The document then shows what
+            is there now.
+        """
         with self._lock:
-            kind = action.get("op")
-            if kind == "undo":
-                taxonomy.undo()
-            elif kind == "redo":
-                taxonomy.redo()
-            elif kind == "rename":
-                taxonomy.rename(self._node(action, "node"), _text(action, "name"))
-            elif kind == "merge":
-                node = taxonomy.merge([self._node(action, "node"), self._node(action, "with")])
-                made = int(taxonomy.keys[node])
-            elif kind == "move":
-                taxonomy.move(self._node(action, "node"), self._node(action, "to"))
-            elif kind == "collapse":
-                taxonomy.collapse(self._node(action, "node"))
-            elif kind == "hide":
-                taxonomy.hide(self._node(action, "node"))
+            self._refresh()
+            version = str(action.get("version", self.now.name))
+            if version.split("-")[0] != self._series:
+                raise Stale("The file was replaced, or the server started again; reload the page.")
+            if version != self.now.name:
+                raise Stale("The taxonomy was changed by another page or program; reload it.")
+            if self.file is None:  # the caller's own taxonomy, which keeps the edits
+                made = self._do(self.taxonomy, action)
             else:
-                raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
-            self.view = self._look()
-            if self.file is not None:
-                taxonomy.save_edits(self.file)
-        return {"edits": {"done": len(taxonomy.edits.done), "undone": len(taxonomy.edits.undone)}, "node": made}
+                edited = _copy(self.taxonomy)
+                made = self._do(edited, action)
+                try:
+                    edited.save_edits(self.file)
+                except Stale:
+                    self._seen = None
+                    self._refresh()
+                    raise
+                self.taxonomy, self._seen = edited, self._stat()
+            self.now = self._look(self.taxonomy)
+            edits = self.now.taxonomy.edits
+            counts = {"done": len(edits.done), "undone": len(edits.undone)}
+            return {"edits": counts, "node": made, "version": self.now.name}
+
+    def refresh(self) -> dict[str, Any]:
+        """Look whether the file, or the taxonomy in this program, was changed by another; the version to show."""
+        with self._lock:
+            self._refresh()
+            return {"version": self.now.name}
+
+    def _refresh(self) -> None:
+        found = self._stat()
+        if found not in (None, self._seen):
+            taxonomy = Taxonomy.load(self.file)  # type: ignore[arg-type]
+            if not _same_items(taxonomy, self.taxonomy):
+                self._series = secrets.token_hex(4)
+            try:
+                self.now = self._look(taxonomy)
+            except InvalidInput:  # labels, vectors or points that were given are of other items
+                raise InvalidInput(
+                    f"{self.file} was replaced by a taxonomy of {taxonomy.n_items} items; start the explorer again."
+                ) from None
+            self.taxonomy, self._seen, self._agreement = taxonomy, found, None
+        elif self.taxonomy.edits != self.now.taxonomy.edits:  # edited by the program that owns it
+            self.now = self._look(self.taxonomy)
+
+    def _stat(self) -> tuple[int, ...] | None:
+        """What changes with every change of the file; None where there is no file."""
+        try:
+            found = None if self.file is None else os.stat(self.file)
+        except OSError:
+            found = None
+        return None if found is None else (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    def _do(self, taxonomy: Taxonomy, action: dict[str, Any]) -> int | None:
+        """Make an edit; the key of the node that a merge makes."""
+        kind = action.get("op")
+        if kind == "undo":
+            taxonomy.undo()
+        elif kind == "redo":
+            taxonomy.redo()
+        elif kind == "rename":
+            taxonomy.rename(self._node(action, "node"), _text(action, "name"))
+        elif kind == "merge":
+            return int(taxonomy.keys[taxonomy.merge([self._node(action, "node"), self._node(action, "with")])])
+        elif kind == "move":
+            taxonomy.move(self._node(action, "node"), self._node(action, "to"))
+        elif kind == "collapse":
+            taxonomy.collapse(self._node(action, "node"))
+        elif kind == "hide":
+            taxonomy.hide(self._node(action, "node"))
+        else:
+            raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
+        return None
 
     def _node(self, action: dict[str, Any], name: str) -> int:
         key = action.get(name)
         if not isinstance(key, int) or isinstance(key, bool):
-            raise InvalidInput(f"{name} must name a node, got {key!r}.")
+            raise InvalidInput(f"{name} must name a node, got {str(key)[:60]!r}.")
         return self.view.node(key)
 
     # --- compare ------------------------------------------------------------------------------------------------------
 
-    def compare(self, v: int, most: int = 15) -> dict[str, Any]:
+    def compare(self, now: Version, v: int, most: int = 15) -> dict[str, Any]:
         """Where the members of a node are in the other tree, cut into as many clusters as the nearest level has."""
         if self.other is None:
             raise InvalidInput("There is no second tree; start with --compare OTHER.")
-        view, other = self.view, self.other
-        levels = self.taxonomy.levels
+        view, other = now.view, self.other
+        levels = now.taxonomy.levels
         k = next((level.n_clusters for level in levels if level.n_clusters >= 10), levels[-1].n_clusters)
         labels, nodes = other.cut(n_clusters=min(k, other.n_leaves), return_nodes=True)
         rows = view.tree.leaf_order[view.tree.first[v] : view.tree.last[v]]
@@ -230,11 +305,9 @@ class Document:
         }
 
     def _agree(self, k: int) -> list[dict[str, Any]]:
-        """How much the two trees agree as a whole; worked out once."""
+        """How much the two trees agree as a whole; computed once."""
         if self._agreement is None:
             from sklearn.metrics import adjusted_rand_score
-
-            from cladify.metrics import triplet_agreement
 
             assert self.other is not None
             full = self.taxonomy.full
@@ -255,6 +328,49 @@ class Document:
         if images is None:
             raise InvalidInput("There are no images; start with --images.")
         return picture_of(images[row])
+
+
+def _copy(taxonomy: Taxonomy) -> Taxonomy:
+    """The same taxonomy with edits of its own; all that edits do not change is shared."""
+    copied = copy.copy(taxonomy)
+    copied.edits = copy.deepcopy(taxonomy.edits)
+    return copied
+
+
+def _same_items(a: Taxonomy, b: Taxonomy) -> bool:
+    """Whether two taxonomies are the same but for their edits, so that keys of nodes mean the same."""
+    if a.n_items != b.n_items or not a.arrow_items.equals(b.arrow_items):
+        return False
+    trees = []
+    for taxonomy in (a, b):
+        plain = _copy(taxonomy)
+        while plain.edits.done:
+            plain.undo()
+        trees.append(plain.tree)
+    return np.array_equal(trees[0].parent, trees[1].parent)
+
+
+def _describe(taxonomy: Taxonomy, v: int) -> dict[str, Any]:
+    examples = taxonomy.examples(v)
+    return {
+        "terms": taxonomy.keywords(v),
+        "central": examples.central_rows[:6],
+        "boundary": examples.boundary_rows[:6],
+        "cohesion": None if v == taxonomy.tree.root else taxonomy.cohesion(v),
+    }
+
+
+def _also(taxonomy: Taxonomy, view: View, dag: ClusterDag | None, v: int) -> list[dict[str, Any]]:
+    """What else a node belongs to: by the graph of clusters if there is one, else by its items' neighbours."""
+    if dag is not None:
+        return also_in(dag, view, v)
+    of = "its neighbours are there" if v < taxonomy.n_items else "its items are there, too"
+    found = [] if v == taxonomy.tree.root else taxonomy.also_in(v)
+    return [
+        {"id": int(view.keys[other.node]), "name": other.name, "note": f"{100 * other.share:.0f} % of {of}"}
+        for other in found
+        if other.share >= 0.005  # less would be shown as 0 %
+    ]
 
 
 def _text(action: dict[str, Any], name: str) -> str:

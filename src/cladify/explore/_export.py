@@ -1,6 +1,7 @@
-"""What the page can take away: labels, the table of all levels, the tree, a part of it.
+"""Downloads of the page: labels, the table of all levels, the tree, a part of it.
 
-All of them have the same items: those that are not hidden. A hidden cluster that is asked for by itself is given.
+All of them are made from one version of the document and have the same items: those that are not hidden. A hidden
+cluster that is asked for by itself is given.
 """
 
 from __future__ import annotations
@@ -8,16 +9,15 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cladify.errors import InvalidInput
-from cladify.explore._text import Items
 
 if TYPE_CHECKING:
-    from cladify.explore._document import Document
+    from cladify.explore._document import Version
+    from cladify.explore._view import View
 
 __all__ = ["export"]
 
@@ -30,39 +30,37 @@ _KINDS = {
 _FORMULA = re.compile(r"^[=+\-@\t\r]")
 
 
-def export(
-    document: Document, what: str, form: str, values: Mapping[str, str], cut: dict[str, Any]
-) -> tuple[bytes, str, str]:
-    """Content, type and file name of a download."""
+def export(now: Version, what: str, form: str, v: int, cut: dict[str, Any]) -> tuple[bytes, str, str]:
+    """Content, type and file name of a download; ``v`` is the node whose part of the tree is asked for."""
+    view = now.view
     if what == "labels":
-        return _table(document, _labels(document, cut), form, "labels")
-    if what == "table":
-        table = document.taxonomy.table(form="arrow")
-        rows = _rows(document, document.view.tree.root)
-        return _table(document, table if len(rows) == len(table) else table.take(rows), form, "levels")
-    if what in ("json", "newick"):
-        view = document.view
-        v = view.node(int(values["node"])) if values.get("node", "").isdigit() else view.tree.root
-        part = "tree" if v == view.tree.root else "part"
-        text = json.dumps(_nested(document, v), ensure_ascii=False) if what == "json" else _newick(document, v)
-        return _name(document, text.encode("utf-8", "replace"), "json" if what == "json" else "nwk", part)
-    raise InvalidInput("what must be labels, table, json or newick.")
+        content, name = _written(_labels(view, cut), form), "labels"
+    elif what == "table":
+        table, rows = now.taxonomy.table(form="arrow"), _rows(view, view.tree.root)
+        content, name = _written(table if len(rows) == len(table) else table.take(rows), form), "levels"
+    elif what in ("json", "newick"):
+        text = json.dumps(_nested(view, v), ensure_ascii=False) if what == "json" else _newick(view, v)
+        content, name = text.encode("utf-8", "replace"), "tree" if v == view.tree.root else "part"
+        form = "json" if what == "json" else "nwk"
+    else:
+        raise InvalidInput("what must be labels, table, json or newick.")
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", view.title).strip("-")[:60] or "cladify"
+    return content, _KINDS[form], f"{stem}-{name}.{form}"
 
 
-def _rows(document: Document, v: int) -> np.ndarray:
+def _rows(view: View, v: int) -> np.ndarray:
     """Rows of the items to export, ascending."""
-    rows = np.sort(document.view.kept(v))
+    rows = np.sort(view.kept(v))
     if not len(rows):
         raise InvalidInput("All of it is hidden.")
     return rows
 
 
-def _labels(document: Document, cut: dict[str, Any]) -> Any:
+def _labels(view: View, cut: dict[str, Any]) -> Any:
     import pyarrow as pa
 
-    view = document.view
     nodes = view.cut_nodes(**cut)
-    rows = _rows(document, view.tree.root)
+    rows = _rows(view, view.tree.root)
     labels = view.labels(nodes)[rows]
     names = pa.array([view.name(int(v)) for v in nodes])
     return pa.table(
@@ -75,7 +73,7 @@ def _labels(document: Document, cut: dict[str, Any]) -> Any:
     )
 
 
-def _table(document: Document, table: Any, form: str, name: str) -> tuple[bytes, str, str]:
+def _written(table: Any, form: str) -> bytes:
     from pyarrow import csv, parquet
 
     out = io.BytesIO()
@@ -85,7 +83,7 @@ def _table(document: Document, table: Any, form: str, name: str) -> tuple[bytes,
         parquet.write_table(table, out)
     else:
         raise InvalidInput("format must be csv or parquet.")
-    return _name(document, out.getvalue(), form, name)
+    return out.getvalue()
 
 
 def _escaped(table: Any) -> Any:
@@ -103,9 +101,9 @@ def _escaped(table: Any) -> Any:
     return table
 
 
-def _nested(document: Document, v: int) -> dict[str, Any]:
-    """A node and all below it as ``{name, size, children}``, without recursion; sizes count what is there."""
-    view, tree = document.view, document.view.tree
+def _nested(view: View, v: int) -> dict[str, Any]:
+    """A node and all below it as ``{name, size, children}``, without recursion; sizes leave out hidden items."""
+    tree = view.tree
     size, _ = view.kept_size(v)
     if not size[v]:
         raise InvalidInput("All of it is hidden.")
@@ -124,13 +122,8 @@ def _nested(document: Document, v: int) -> dict[str, Any]:
     return root
 
 
-def _newick(document: Document, v: int) -> str:
+def _newick(view: View, v: int) -> str:
     """A node and all below it, leaves by their items."""
-    tree, rows = document.view.tree, _rows(document, v)
-    part = tree if len(rows) == tree.n_leaves else tree.prune(rows)
-    return part.to_newick(Items(document.taxonomy.arrow_items).take(rows))
-
-
-def _name(document: Document, content: bytes, ending: str, name: str) -> tuple[bytes, str, str]:
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "-", document.title).strip("-")[:60] or "cladify"
-    return content, _KINDS[ending], f"{stem}-{name}.{ending}"
+    rows = _rows(view, v)
+    part = view.tree if len(rows) == view.tree.n_leaves else view.tree.prune(rows)
+    return part.to_newick(None if view.items is None else view.items.take(rows))

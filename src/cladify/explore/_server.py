@@ -1,28 +1,32 @@
-"""The local server of the explorer: static files, and questions answered by a :class:`~cladify.explore._view.View`.
+"""The local server of the explorer: static files, and questions answered from one version of a document.
 
 It listens on the loopback interface. A page of another site cannot read it, because the ``Host`` of every request is
-checked (DNS rebinding) and no other origin is allowed; it cannot write, because writing takes the token that only the
-printed address holds. All texts go out as JSON and become text nodes in the page, never markup.
+checked (DNS rebinding) and no other origin is allowed; it cannot write, because writing takes a token (see
+:mod:`cladify.explore._access`). All texts go out as JSON and become text nodes in the page, never markup. Every answer,
+also an error, carries the security headers.
 """
 
 from __future__ import annotations
 
-import secrets
+import json
+import logging
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from cladify.errors import CladifyError, InvalidInput, MissingExtra
+from cladify.errors import CladifyError, InvalidInput, MissingExtra, Stale
+from cladify.explore._access import Access
+from cladify.explore._export import export
+from cladify.explore._values import cut_of, real, whole, whole_number
 
 if TYPE_CHECKING:
-    from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from cladify.explore._document import Document
+    from cladify.explore._document import Document, Version
 
-__all__ = ["POLICY", "make_app", "new_token"]
+__all__ = ["POLICY", "make_app"]
 
 #: Nothing from elsewhere, nothing inline.
 POLICY = (
@@ -39,106 +43,130 @@ _TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".
 _MOST_BODY = 100_000
 _KEPT_BELOW = 8
 _WINDOW = {"left": "0", "top": "0", "side": "1"}
+_log = logging.getLogger("cladify.explore")
 
 
-def new_token() -> str:
-    """The secret that lets a page write."""
-    return secrets.token_urlsafe(18)
-
-
-def make_app(document: Document, *, token: str, hosts: tuple[str, ...] = (), frame: bool = False) -> Starlette:
+def make_app(document: Document, *, token: str | Access, hosts: tuple[str, ...] = (), frame: bool = False) -> Any:
     """The application that serves one document.
 
     Parameters
     ----------
     document : Document
-    token : str
-        What a request that writes must show.
+    token : str or Access
+        A request that writes must show this token.
     hosts : tuple of str
         Names under which the server may be asked besides those of the loopback interface.
     frame : bool
         Whether pages of this machine (a notebook) may show it in a frame.
     """
+    access = token if isinstance(token, Access) else Access(token)
+    policy = POLICY.format(ancestors="http://127.0.0.1:* http://localhost:*" if frame else "'none'")
+    return _Guard(
+        _router(document, access, frame),
+        names={"127.0.0.1", "localhost", "[::1]", *hosts},
+        headers={**_HEADERS, "Content-Security-Policy": policy},
+    )
+
+
+def _router(document: Document, access: Access, frame: bool) -> Any:
+    """The routes of one document, without the guard."""
     try:
-        from starlette.applications import Starlette
-        from starlette.routing import Mount, Route
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import Response
+        from starlette.routing import Mount, Route, Router
     except ImportError:
         raise MissingExtra("The explorer", "explore") from None
 
-    names = {"127.0.0.1", "localhost", "[::1]", *hosts}
-    policy = POLICY.format(ancestors="http://127.0.0.1:* http://localhost:*" if frame else "'none'")
     pages = _static_files()
 
     async def static(request: Request) -> Response:
-        from starlette.responses import Response
-
         name = request.path_params.get("name") or "index.html"
         if name not in pages:
-            return _error(404, f"There is no {name}.")
+            return _error(404, f"There is no {name[:100]}.")
         content, kind = pages[name]
         return Response(content, media_type=kind)
 
-    def question(answer: Callable[[Mapping[str, str]], Any]) -> Callable[..., Any]:
-        from starlette.concurrency import run_in_threadpool
-
+    def question(answer: Callable[[Version, Mapping[str, str]], Any]) -> Callable[..., Any]:
         async def endpoint(request: Request) -> Response:
-            from starlette.responses import Response
-
+            now = document.now  # one version answers the whole question
             try:
-                found = await run_in_threadpool(answer, request.query_params)
+                found = await run_in_threadpool(answer, now, request.query_params)
             except CladifyError as error:
-                return _error(400, str(error))
-            return found if isinstance(found, Response) else _json(found)
+                found = _error(400, str(error))
+            answered = found if isinstance(found, Response) else _json(found)
+            answered.headers["X-Cladify-Version"] = now.name
+            return answered
 
         return endpoint
 
-    async def edit(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
+    async def meta(request: Request) -> Response:
+        now = document.now
+        return _json({**await run_in_threadpool(document.meta, now), "can_edit": access.may_edit(request)})
 
-        if not secrets.compare_digest(request.headers.get("x-cladify-token", ""), token):
-            return _error(403, "Editing needs the token of the address that cladify explore printed.")
-        body = await request.body()
+    async def version(request: Request) -> Response:
         try:
-            if len(body) > _MOST_BODY:
-                raise InvalidInput("An edit is at most 100 000 bytes.")
-            return _json(await run_in_threadpool(document.edit, _parse(body)))
+            return _json(await run_in_threadpool(document.refresh))
         except CladifyError as error:
             return _error(400, str(error))
 
-    routes: list[Any] = [Route(f"/api/{name}", question(answer)) for name, answer in _questions(document).items()]
-    if document.below is not None:
-        routes.append(Mount("/below/{group:int}", _Below(document.below, token=token, hosts=hosts, frame=frame)))
-    app: Any = Starlette(
-        routes=[
-            *routes,
+    async def session(request: Request) -> Response:
+        body = await _body(request)
+        if isinstance(body, Response):
+            return body
+        if not access.take(body.get("code")):
+            return _error(403, "This address was used before; only reading works. Start cladify explore again to edit.")
+        # A frame of a page of another site has no cookies: it keeps the token in memory.
+        answer = _json({"token": access.token} if frame else {})
+        answer.set_cookie(access.cookie, access.token, httponly=True, samesite="strict")
+        return answer
+
+    async def edit(request: Request) -> Response:
+        if not access.may_edit(request):
+            return _error(403, "Editing needs an address that cladify explore printed; each works once.")
+        action = await _body(request)
+        if isinstance(action, Response):
+            return action
+        try:
+            return _json(await run_in_threadpool(document.edit, action))
+        except Stale as error:
+            return _error(409, str(error), version=document.now.name)
+        except CladifyError as error:
+            return _error(400, str(error))
+
+    return Router(
+        [
+            *(Route(f"/api/{name}", question(answer)) for name, answer in _questions(document).items()),
+            Route("/api/meta", meta),
+            Route("/api/version", version),
+            Route("/api/session", session, methods=["POST"]),
             Route("/api/edit", edit, methods=["POST"]),
+            *([] if document.below is None else [Mount("/below/{group}", _Below(document.below, access, frame))]),
             Route("/", static),
             Route("/{name}", static),
         ]
     )
-    app.add_middleware(_Guard, names=names, headers={**_HEADERS, "Content-Security-Policy": policy})
-    return app
 
 
 class _Below:
-    """The same pages for what is below a group of the top: made when first asked for.
+    """The same pages for the tree below a group of the top, made when first asked for.
 
-    The last few are kept, and all that were edited: their edits are nowhere else.
+    The last few are kept, and all that were edited, as their edits are nowhere else.
     """
 
-    def __init__(self, below: Callable[[int], Document], **options: Any) -> None:
-        self.below, self.options = below, options
+    def __init__(self, below: Callable[[int], Document], access: Access, frame: bool) -> None:
+        self.below, self.access, self.frame = below, access, frame
         self.opened: dict[int, tuple[Document, Any]] = {}  # by group, the oldest first
         self.lock = Lock()
 
-    def app(self, group: int) -> Any:
+    def app(self, text: str) -> Any:
+        group = whole_number(text, "group")
         with self.lock:
             if group not in self.opened:
                 document = self.below(group)
                 plain = [other for other, (known, _) in self.opened.items() if not known.taxonomy.edits.done]
                 for other in plain[: max(0, len(plain) + 1 - _KEPT_BELOW)]:
                     del self.opened[other]
-                self.opened[group] = document, make_app(document, **self.options)
+                self.opened[group] = document, _router(document, self.access, self.frame)
             return self.opened[group][1]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -152,7 +180,7 @@ class _Below:
 
 
 class _Guard:
-    """Checks the name in the request, and adds the headers of safety to every answer."""
+    """Checks host and origin of a request, adds the security headers to every answer, and answers for exceptions."""
 
     def __init__(self, app: Any, names: set[str], headers: dict[str, str]) -> None:
         self.app = app
@@ -163,93 +191,91 @@ class _Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        given = dict(scope["headers"])
-        host = given.get(b"host", b"").decode("latin-1")
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        origin = given.get(b"origin", b"").decode("latin-1")
+        started = False
 
         async def guarded(message: Any) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message["headers"] = [*message["headers"], *self.headers]
             await send(message)
 
+        try:
+            await (self._refusal(scope) or self.app)(scope, receive, guarded)
+        except Exception:
+            _log.exception("A request to %s failed.", scope["path"][:200])
+            if not started:
+                await _error(500, "The server failed to answer; the terminal says why.")(scope, receive, guarded)
+
+    def _refusal(self, scope: Any) -> Any:
+        """The answer to a request that names another host, or that another site wants to write with."""
+        given = {key: value.decode("latin-1") for key, value in scope["headers"]}
+        host = given.get(b"host", "")
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         if name not in self.names:
-            await _error(421, "This server answers only to its own address.")(scope, receive, guarded)
-        elif origin and origin not in (f"http://{host}", "null") and scope["method"] != "GET":
-            await _error(403, "Another site may not write here.")(scope, receive, guarded)
-        else:
-            await self.app(scope, receive, guarded)
+            return _error(421, "This server answers only to its own address.")
+        foreign = given.get(b"origin", f"http://{host}") != f"http://{host}"
+        foreign |= given.get(b"sec-fetch-site", "same-origin") not in ("same-origin", "none")
+        if foreign and scope["method"] not in ("GET", "HEAD"):
+            return _error(403, "Another site may not write here.")
+        return None
 
 
-def _questions(document: Document) -> dict[str, Callable[[Mapping[str, str]], Any]]:
-    """The page's questions by name; each takes the values of the address."""
+def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, str]], Any]]:
+    """The page's questions by name; each takes a version of the document and the values of the address."""
 
-    def view() -> Any:
-        return document.view
+    def node(now: Version, values: Mapping[str, str]) -> int:
+        return now.view.node(whole(values, "node"))
 
-    def node(values: Mapping[str, str]) -> int:
-        return document.view.node(_whole(values, "node"))
+    def item(now: Version, values: Mapping[str, str]) -> int:
+        return whole(values, "item", high=now.view.tree.n_leaves - 1)
 
-    def children(values: Mapping[str, str]) -> Any:
-        keys = [_number(part, "ids", int) for part in values.get("ids", "").split(",")[:100] if part]
-        return {"children": view().families([view().node(key) for key in keys])}
+    def children(now: Version, values: Mapping[str, str]) -> Any:
+        keys = [whole_number(part, "ids") for part in values.get("ids", "").split(",")[:100] if part]
+        return {"children": now.view.families([now.view.node(key) for key in keys])}
 
-    def cut(values: Mapping[str, str]) -> Any:
-        return view().cut(**cut_of(values))
+    def items(now: Version, values: Mapping[str, str]) -> Any:
+        offset, limit = whole(values, "offset", default=0), whole(values, "limit", default=50)
+        return now.view.items_of(node(now, values), offset, limit, values.get("sort", "tree"))
 
-    def items(values: Mapping[str, str]) -> Any:
-        offset, limit = _whole(values, "offset", default=0), _whole(values, "limit", default=50)
-        return view().items_of(node(values), offset, limit, values.get("sort", "tree"))
+    def path(now: Version, values: Mapping[str, str]) -> Any:
+        key = whole(values, "node")  # an edit may have removed the node: the page then goes elsewhere
+        return {"path": now.view.path(now.view.node(key)) if now.view.has(key) else []}
 
-    def path(values: Mapping[str, str]) -> Any:
-        key = _whole(values, "node")  # an edit may have taken the node away: the page then goes elsewhere
-        return {"path": view().path(view().node(key)) if view().has(key) else []}
-
-    def points(values: Mapping[str, str]) -> Any:
-        left, top, side = (_number(values.get(name, default), name, float) for name, default in _WINDOW.items())
+    def points(now: Version, values: Mapping[str, str]) -> Any:
+        left, top, side = (real(values, name, default) for name, default in _WINDOW.items())
         if not 0 < side <= 100:
             raise InvalidInput(f"side must be in (0, 100], got {side}.")
-        return view().points((left, top, side))
+        return now.view.points((left, top, side))
+
+    def image(now: Version, values: Mapping[str, str]) -> Any:
+        return _download(*document.image(item(now, values)))
+
+    def exported(now: Version, values: Mapping[str, str]) -> Any:
+        root = int(now.view.keys[now.view.tree.root])
+        v = now.view.node(whole(values, "node", default=root))
+        return _download(*export(now, values.get("what", ""), values.get("format", ""), v, cut_of(values)))
 
     return {
-        "meta": lambda values: document.meta(),
         "children": children,
-        "card": lambda values: view().card(node(values)),
+        "card": lambda now, values: now.view.card(node(now, values)),
         "path": path,
         "items": items,
-        "search": lambda values: document.search(values.get("q", "")[:200]),
-        "cut": cut,
-        "like": lambda values: view().like(_whole(values, "item", high=view().tree.n_leaves - 1)),
+        "search": lambda now, values: document.search(now, values.get("q", "")[:200]),
+        "cut": lambda now, values: now.view.cut(**cut_of(values)),
+        "like": lambda now, values: now.view.like(item(now, values)),
         "points": points,
-        "compare": lambda values: document.compare(node(values)),
-        "image": lambda values: _image(document, _whole(values, "item", high=view().tree.n_leaves - 1)),
-        "export": lambda values: _download(document, values),
+        "compare": lambda now, values: document.compare(now, node(now, values)),
+        "image": image,
+        "export": exported,
     }
 
 
-def cut_of(values: Mapping[str, str]) -> dict[str, Any]:
-    """The cut that an address asks for."""
-    if "level" in values:
-        return {"level": _whole(values, "level")}
-    if "height" in values:
-        return {"height": _number(values["height"], "height", float)}
-    return {"n": max(1, _whole(values, "n", default=1))}
-
-
-def _image(document: Document, row: int) -> Any:
+def _download(content: bytes, kind: str, name: str = "") -> Any:
     from starlette.responses import Response
 
-    content, kind = document.image(row)
-    return Response(content, media_type=kind)
-
-
-def _download(document: Document, values: Mapping[str, str]) -> Any:
-    from starlette.responses import Response
-
-    from cladify.explore._export import export
-
-    content, kind, name = export(document, values.get("what", ""), values.get("format", ""), values, cut_of(values))
-    return Response(content, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'})
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else None
+    return Response(content, media_type=kind, headers=headers)
 
 
 def _static_files() -> dict[str, tuple[bytes, str]]:
@@ -262,46 +288,23 @@ def _static_files() -> dict[str, tuple[bytes, str]]:
     return found
 
 
-def _parse(body: bytes) -> dict[str, Any]:
-    import json
-
+async def _body(request: Request) -> Any:
+    """The JSON object in the body of a request, or the answer that refuses it; reading stops at the limit."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BODY:
+            answer = _error(413, f"A request has at most {_MOST_BODY} bytes.")
+            answer.headers["Connection"] = "close"  # the rest is not read
+            return answer
     try:
-        action = json.loads(body)
+        data = json.loads(body)
     except (ValueError, RecursionError):
-        raise InvalidInput("An edit is a JSON object.") from None
-    if not isinstance(action, dict):
-        raise InvalidInput("An edit is a JSON object.")
-    return action
-
-
-def _whole(values: Mapping[str, str], name: str, *, default: int | None = None, high: int | None = None) -> int:
-    if name not in values:
-        if default is None:
-            raise InvalidInput(f"The address lacks {name}=.")
-        return default
-    value = _number(values[name], name, int)
-    if value < 0 or (high is not None and value > high):
-        raise InvalidInput(
-            f"{name} must be in [0, {high}], got {value}." if high is not None else f"{name} is below 0."
-        )
-    return value
-
-
-def _number(text: str, name: str, kind: Any) -> Any:
-    import math
-
-    try:
-        value = kind(text)
-        if not math.isfinite(value):
-            raise ValueError
-        return value
-    except (ValueError, OverflowError):
-        raise InvalidInput(f"{name} must be a number, got {text[:40]!r}.") from None
+        data = None
+    return data if isinstance(data, dict) else _error(400, "The body must be a JSON object.")
 
 
 def _json(data: Any, status: int = 200) -> Any:
-    import json
-
     from starlette.responses import Response
 
     # NaN is no JSON: a browser would refuse the whole answer.
@@ -309,5 +312,5 @@ def _json(data: Any, status: int = 200) -> Any:
     return Response(text.encode("utf-8", "replace"), status_code=status, media_type="application/json")
 
 
-def _error(status: int, message: str) -> Any:
-    return _json({"error": " ".join(message.split())}, status)
+def _error(status: int, message: str, **more: Any) -> Any:
+    return _json({"error": " ".join(message.split()), **more}, status)

@@ -14,6 +14,7 @@ import numpy as np
 
 from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput
+from cladify.explore._similar import most_similar
 from cladify.explore._text import Items, Texts, one_line
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._words import WordIndex
@@ -313,8 +314,6 @@ class View:
         """The items whose vectors are most similar by cosine."""
         if self.vectors is None:
             raise InvalidInput("'More like this' needs the vectors; start with --vectors X.npy.")
-        from cladify.explore._similar import most_similar
-
         found = most_similar(self.vectors, row, k)
         above = self.tree.parent[found].tolist() if found else []
         names = [self.name(v) if v >= 0 else "" for v in above]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import sys
+import tempfile
 import threading
 import time
 import warnings
+import webbrowser
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +19,19 @@ import numpy as np
 from cladify._kit.params import check_int
 from cladify.data._vectors import is_sparse
 from cladify.errors import CladifyWarning, FileError, InvalidInput, MissingExtra
+from cladify.explore._access import Access
 from cladify.explore._document import Document
 from cladify.explore._page import page_of
-from cladify.explore._server import make_app, new_token
-from cladify.io import atomic_write, check_items
+from cladify.explore._server import make_app
+from cladify.io import atomic_write, check_items, read_tree
+from cladify.taxonomy import Taxonomy
+from cladify.tree import Tree
+from cladify.tree.dag import ClusterDag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cladify.distributed import TreeFolder
-    from cladify.taxonomy import Taxonomy
-    from cladify.tree import Tree
-    from cladify.tree.dag import ClusterDag
 
 __all__ = ["Explorer", "explore", "open_document", "write_page"]
 
@@ -46,7 +50,7 @@ def open_document(
     title: str | None = None,
     node: int | None = None,
 ) -> Document:
-    """What the explorer shows: a taxonomy, a tree or a graph of clusters with or without items, or a file with one.
+    """The document of a taxonomy, a tree or a graph of clusters with or without items, or of a file with one.
 
     Parameters
     ----------
@@ -64,10 +68,6 @@ def open_document(
         the top itself. Nothing else is read. The page of a top opens what is below a group as it is asked for.
     """
     from cladify.distributed.tree_folder import TreeFolder, is_tree_folder
-    from cladify.io import read_tree
-    from cladify.taxonomy import Taxonomy
-    from cladify.tree import Tree
-    from cladify.tree.dag import ClusterDag
 
     if vectors is not None and not is_sparse(vectors):
         vectors = np.asarray(vectors)
@@ -123,8 +123,6 @@ def open_document(
 
 
 def _readable(tree: Tree, items: Sequence[Any] | None, vectors: Any = None) -> Taxonomy:
-    from cladify.taxonomy import Taxonomy
-
     return Taxonomy(tree.condense() if tree.n_leaves > 2 else tree, items, full=tree, X=vectors)
 
 
@@ -150,7 +148,9 @@ class Explorer:
     Attributes
     ----------
     url : str
-        The address to open; it holds the token that lets the page save edits.
+        An address to open. It holds a code that lets one page save edits, once; every reading of ``url`` makes another.
+    token : str
+        Lets a program save edits, in the header ``x-cladify-token``.
     """
 
     def __init__(self, document: Document, *, host: str = "127.0.0.1", port: int = 8765, frame: bool = False) -> None:
@@ -161,24 +161,29 @@ class Explorer:
         self.document = document
         self.host = host
         self._socket, self.port = _listen(host, port)
-        self.token = new_token()
+        self._access = Access()
+        self.token = self._access.token
         hosts = () if _is_loopback(host) else (host, socket.gethostname(), *_addresses())
-        app = make_app(document, token=self.token, hosts=hosts, frame=frame)
+        app = make_app(document, token=self._access, hosts=hosts, frame=frame)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread: threading.Thread | None = None
+        self._opened: list[Path] = []  # files that lead a browser here
 
     @property
     def url(self) -> str:
-        """The address of the page."""
+        """The address of the page, with a code that works once."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::") else self.host
         host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.port}/?token={self.token}"
+        return f"http://{host}:{self.port}/?code={self._access.new_code()}"
 
     def serve(self) -> None:
         """Answer until Ctrl-C."""
         threading.Thread(target=self.document.warm, daemon=True).start()
-        self._server.run(sockets=[self._socket])
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._forget_files()
 
     def start(self) -> Explorer:
         """Answer in a thread of its own, and return once it does."""
@@ -197,6 +202,20 @@ class Explorer:
         if self._thread is not None:
             self._thread.join(5)
         self._socket.close()
+        self._forget_files()
+
+    def _forget_files(self) -> None:
+        while self._opened:
+            self._opened.pop().unlink(missing_ok=True)
+
+    def open_browser(self) -> None:
+        """Open the page in a browser, whose command line shows the path of a private file and no code."""
+        page = f'<!doctype html><title>cladify</title><meta http-equiv="refresh" content="0;url={self.url}">'
+        handle, name = tempfile.mkstemp(prefix="cladify-", suffix=".html")  # only its owner can read it
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        self._opened.append(Path(name))
+        webbrowser.open(Path(name).as_uri())
 
     def _repr_html_(self) -> str:
         """Shown by a notebook: the page in a frame."""
@@ -225,12 +244,10 @@ def explore(
     Explorer
         Runs until ``stop()`` or the end of the program.
     """
-    import webbrowser
-
     notebook = _in_notebook()
     explorer = Explorer(open_document(what, **options), host=host, port=port, frame=notebook).start()
     if browser if browser is not None else not notebook:
-        webbrowser.open(explorer.url)
+        explorer.open_browser()
     return explorer
 
 
@@ -279,7 +296,5 @@ def _addresses() -> list[str]:
 
 
 def _in_notebook() -> bool:
-    import sys
-
     shell = sys.modules.get("IPython")
     return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"

@@ -9,13 +9,14 @@ import { Nodes } from "./nodes.js";
 import { Points } from "./points.js";
 import { FACE } from "./scene.js";
 import { startSearch } from "./search.js";
-import { EmbeddedSource, ServerSource } from "./source.js";
+import { EmbeddedSource, ServerSource, Stale } from "./source.js";
 import { SvgContext } from "./svg.js";
 
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const canvas = byId("canvas"), stage = byId("stage"), tip = byId("tip");
 const ctx = canvas.getContext("2d", { alpha: false });
+const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 let meta, nodes, scenes, scene, card;
@@ -128,9 +129,11 @@ function showPath(node) {
   byId("path").replaceChildren(...parts);
 }
 
-function complain(error) {
-  byId("live").textContent = error.message;
-  tip.replaceChildren(make("span", { class: "warn" }, error.message));
+function complain(error) { notify(error.message); }
+
+function notify(message) {
+  byId("live").textContent = message;
+  tip.replaceChildren(make("span", { class: "warn" }, message));
   tip.hidden = false;
   tip.style.left = "12px";
   tip.style.top = "12px";
@@ -288,16 +291,66 @@ function startKeys() {
 // --- edits, export, compare -------------------------------------------------------------------------------------------
 
 async function edit(action) {
+  const before = source.version;
   try {
     const { node: made } = await source.edit(action);
-    const keep = made ?? selected?.id;
-    await load();
-    await setCut(cutState, false);
-    const node = keep === undefined ? null : await nodes.reach(keep).catch(() => null);
-    select(node ?? nodes.root, { push: false, zoom: true, animate: false });
+    await reload(made);
   } catch (error) {
-    complain(error);
+    if (error instanceof Stale) await conflict(action, before).catch(complain);
+    else complain(error);
   }
+}
+
+// Show the document as it is now, at the same place if it is still there.
+async function reload(node) {
+  const keep = node ?? selected?.id;
+  await load();
+  await setCut(cutState, false).catch(() => setCut({ n: 1 }, false));
+  const found = keep === undefined ? null : await nodes.reach(keep).catch(() => null);
+  select(found ?? nodes.root, { push: false, zoom: true, animate: false });
+}
+
+// Versions of one series name the same clusters by the same numbers; a file that was replaced begins another.
+const series = (version) => version?.split("-")[0];
+
+// Another page or program was first: show its version, then ask whether the edit is still wanted.
+async function conflict(action, before) {
+  const name = (id) => nodes.get(id)?.name ?? `cluster ${id}`;
+  const what = { rename: () => `Rename “${name(action.node)}” to “${action.name}”`, merge: () => `Merge “${name(action.node)}” with “${name(action.with)}”`,
+    move: () => `Move “${name(action.node)}” into “${name(action.to)}”`, collapse: () => `Collapse “${name(action.node)}”`,
+    hide: () => `Hide or show “${name(action.node)}”`, undo: () => "Undo the last edit", redo: () => "Redo the last undone edit" }[action.op]();
+  await reload();
+  const replaced = series(before) !== series(source.version);
+  ask("Changed by another", (close) => [
+    make("p", {}, replaced ? "The file was replaced, or the server started again. The page shows what is there now." : "Another page or program has changed this taxonomy. The page shows it as it is now."),
+    make("p", {}, `Your edit was not done: ${what}.`),
+    ...(replaced ? [] : [make("button", { type: "button", id: "redo-edit", onclick: () => { close(); edit(action); } }, "Do it now")]),
+  ]);
+}
+
+let checking = false;
+async function changed() {
+  if (checking) return;
+  checking = true;
+  try {
+    const before = source.version;
+    await reload();
+    notify(series(before) === series(source.version) ? "Another page or program has changed this taxonomy; this is how it is now." : "The file was replaced; this is the new one.");
+  } finally {
+    checking = false;
+  }
+}
+
+// Look now and then, and when the page comes back into sight, whether another has changed the document.
+function startWatch() {
+  if (embedded) return;
+  source.onChange = () => changed().catch(complain);
+  const look = async () => {
+    if (document.hidden || !source.live || byId("dialog").open) return;
+    if (await source.changed()) await changed();
+  };
+  setInterval(() => look().catch(() => {}), WATCH);
+  addEventListener("focus", () => look().catch(() => {}));
 }
 
 function showEdits() {
@@ -389,6 +442,7 @@ async function start() {
     theme = localStorage.getItem("cladify-theme");
   } catch { /* as above */ }
   nodes = new Nodes(source, draw);
+  const refused = await source.begin().then(() => null, (error) => error);
   await load();
   document.title = `${meta.title} — cladify`;
   byId("title").textContent = meta.title;
@@ -417,7 +471,9 @@ async function start() {
   startKeys();
   addEventListener("popstate", () => restore().catch(complain));
   new ResizeObserver(draw).observe(stage);
+  startWatch();
   await restore();
+  if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
   globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length };
 }

@@ -2,24 +2,31 @@
 // Both answer the same calls, so nothing else knows which it is.
 
 export class Offline extends Error {}
+export class Stale extends Error {} // the document was changed by another page or program
 
 export class ServerSource {
   constructor() {
-    const url = new URL(location.href);
-    this.token = url.searchParams.get("token") ?? "";
-    try { // a frame of another page may have no storage
-      this.token ||= sessionStorage.getItem("cladify-token") ?? "";
-      if (this.token) sessionStorage.setItem("cladify-token", this.token);
-    } catch { /* the address has it */ }
+    this.token = ""; // only in a frame; elsewhere the browser has a cookie
+    this.canWrite = false;
+    this.version = null; // of the document that is shown
+    this.editing = 0;
     this.onState = () => {};
+    this.onChange = () => {};
     this.live = true;
   }
 
-  get canWrite() {
-    return this.token !== "";
+  // Exchange the code of the address, which works once, for the right to edit, and take it out of the address.
+  async begin() {
+    const url = new URL(location.href), code = url.searchParams.get("code");
+    if (!code) return;
+    url.searchParams.delete("code");
+    history.replaceState(null, "", url.pathname + url.search + url.hash);
+    const { token } = await this.post("session", { code });
+    this.token = token ?? "";
   }
 
   async request(path, options) {
+    const known = this.version;
     let answer;
     try {
       answer = await fetch(path, options);
@@ -32,8 +39,22 @@ export class ServerSource {
       this.onState(true);
     }
     const body = await answer.json().catch(() => ({}));
+    if (answer.status === 409) throw new Stale(body.error);
     if (!answer.ok) throw new Error(body.error ?? `The server answered ${answer.status}.`);
+    const seen = answer.headers.get("x-cladify-version");
+    if (seen && known && seen !== known && known === this.version && !this.editing) this.onChange();
     return body;
+  }
+
+  post(path, data) {
+    const headers = { "content-type": "application/json", ...(this.token ? { "x-cladify-token": this.token } : {}) };
+    return this.request(`api/${path}`, { method: "POST", headers, body: JSON.stringify(data) });
+  }
+
+  // Whether the document is another one than the page shows.
+  async changed() {
+    const known = this.version, { version } = await this.ask("version");
+    return known === this.version && !this.editing && version !== known;
   }
 
   lost() {
@@ -56,7 +77,13 @@ export class ServerSource {
     return this.request(`api/${path}${query.size ? "?" + query : ""}`);
   }
 
-  meta() { return this.ask("meta"); }
+  async meta() {
+    const meta = await this.ask("meta");
+    this.version = meta.version;
+    this.canWrite = meta.can_edit || this.token !== "";
+    return meta;
+  }
+
   children(ids) { return this.ask("children", { ids: ids.join(",") }); }
   card(id) { return this.ask("card", { node: id }); }
   items(id, offset, limit, sort) { return this.ask("items", { node: id, offset, limit, sort }); }
@@ -67,12 +94,15 @@ export class ServerSource {
   points(window) { return this.ask("points", window); }
   path(id) { return this.ask("path", { node: id }); }
 
-  edit(action) {
-    return this.request("api/edit", {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-cladify-token": this.token },
-      body: JSON.stringify(action),
-    });
+  async edit(action) {
+    this.editing++;
+    try {
+      const made = await this.post("edit", { ...action, version: this.version });
+      this.version = made.version;
+      return made;
+    } finally {
+      this.editing--;
+    }
   }
 
   exportUrl(what) {
@@ -84,6 +114,7 @@ export class ServerSource {
 export class EmbeddedSource {
   constructor(data) {
     this.data = data;
+    this.version = null;
     this.canWrite = false;
     this.onState = () => {};
     this.kids = data.parent.map(() => []);
@@ -95,6 +126,8 @@ export class EmbeddedSource {
     return { id: i, size: d.size[i], height: d.height[i], name: d.name[i], kids: this.kids[i].length };
   }
 
+  async begin() {}
+  async changed() { return false; }
   async meta() { return this.data.meta; }
 
   async children(ids) {
