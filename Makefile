@@ -26,6 +26,7 @@ bench: $(VENV)/.dev
 
 docs: $(VENV)/.docs
 	$(BIN)/python docs/make_defaults.py
+	$(BIN)/python docs/make_api.py
 	$(BIN)/python -m mkdocs build
 	@echo "open build/site/index.html"
 

@@ -1,4 +1,4 @@
-"""The tables of ``docs/embed.md``: trees on vectors as they are, and on embeddings trained on them.
+"""The tables of ``docs/studies/embed.md``: trees on vectors as they are, and on embeddings trained on them.
 
 ``python -m benchmarks.embed_study btgm`` repeats table 1 of Zhao, Hao and Rashtchian (2020), ``real [set ...]`` their
 tables 2 and 3 with ``method="graph"`` beside Ward's linkage, ``epoch`` times an epoch beside a bare loop of PyTorch.

@@ -1,4 +1,4 @@
-"""The tables of ``docs/graph-study.md``: purity, ARI and the largest of 30 clusters of trees on labelled data.
+"""The tables of ``docs/studies/graph.md``: purity, ARI and the largest of 30 clusters of trees on labelled data.
 
 ``python -m benchmarks.graph_study methods [set ...]`` compares the methods, ``weights`` the numbers of neighbours
 and the weights of edges, ``peers`` flat clusterings at their own numbers of clusters, with the tree cut at the same

@@ -2,8 +2,10 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import indent
 
@@ -14,7 +16,7 @@ from cladify.cli import app
 from cladify.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "benchmarks" / "README.md"]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "benchmarks" / "README.md"]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -22,79 +24,83 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for name, text in found if name == language]
 
 
-def test_the_examples_in_the_readme_run(tmp_path: Path) -> None:
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """``run(code)``: what an example prints, run in an empty folder; warnings are errors, as everywhere in tests."""
+    monkeypatch.chdir(tmp_path)
+
+    def example(code: str) -> str:
+        exec(compile(code, "example", "exec"), {"__name__": "example"})
+        return capsys.readouterr().out
+
+    return example
+
+
+@pytest.fixture
+def no_window() -> Iterator[None]:
+    """Pictures go to files."""
+    pytest.importorskip("matplotlib").use("agg")
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def test_the_examples_in_the_readme_run(run: Callable[[str], str], tmp_path: Path) -> None:
     examples = blocks(ROOT / "README.md", "python")
     assert all(len(code.splitlines()) <= 10 for code in examples)
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "\n".join(examples)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "numpy." in done.stdout and (tmp_path / "numpy.tree").exists()
+    assert "numpy." in run("\n".join(examples)) and (tmp_path / "numpy.tree").exists()
 
 
-def test_the_example_of_refinement_runs() -> None:
+def test_the_readme_names_the_papers() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md", ROOT / "ARCHITECTURE.md"):
+        text = page.read_text(encoding="utf-8")
+        for title in (
+            "*Objective-Based Hierarchical Clustering of Deep Embedding Vectors* (2021)",
+            "*Hierarchical Clustering for Euclidean Data* (2019)",
+            "*Incremental Non-Greedy Clustering at Scale* (2022)",
+            "*Unsupervised Embedding of Hierarchical Structure in Euclidean Space* (2020)",
+            "*From Trees to Continuous Embeddings and Back: Hyperbolic Hierarchical Clustering* (2020)",
+        ):
+            assert title in text, page.name
+
+
+def test_the_example_of_refinement_runs(run: Callable[[str], str]) -> None:
     (code,) = blocks(ROOT / "docs" / "refine.md", "python")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("mw (cosine, 500 leaves") == 2 and "'after'" in done.stdout
+    printed = run(code)
+    assert printed.count("mw (cosine, 500 leaves") == 2 and "'after'" in printed
 
 
-def test_the_examples_of_gradients_run(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("no_window")
+def test_the_examples_of_gradients_run(run: Callable[[str], str], tmp_path: Path) -> None:
     fit, draw = blocks(ROOT / "docs" / "hyperbolic.md", "python")
-    options = {"cwd": tmp_path, "capture_output": True, "text": True, "timeout": 120}
-    done = subprocess.run([sys.executable, "-W", "error", "-c", fit], **options)
-    assert done.returncode == 0, done.stderr
-    assert "(200, 2)" in done.stdout and done.stdout.endswith("True\n")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", "import matplotlib; matplotlib.use('Agg')\n" + draw], **options
-    )
-    assert done.returncode == 0, done.stderr
+    printed = run(fit)
+    assert "(200, 2)" in printed and printed.endswith("True\n")
+    run(draw)
     assert (tmp_path / "digits.png").exists() and (tmp_path / "digits.html").stat().st_size > 10_000
 
 
-def test_the_examples_of_online_trees_run() -> None:
+def test_the_examples_of_online_trees_run(run: Callable[[str], str]) -> None:
     for code in blocks(ROOT / "docs" / "online.md", "python"):
-        done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        assert "nodes made" in done.stdout or "[0 1 3 4]" in done.stdout
+        printed = run(code)
+        assert "nodes made" in printed or "[0 1 3 4]" in printed
 
 
-def test_the_example_of_entities_runs() -> None:
+def test_the_example_of_entities_runs(run: Callable[[str], str]) -> None:
     (code,) = blocks(ROOT / "docs" / "entities.md", "python")
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert all(float(score) > 0.9 for score in done.stdout.split())
+    assert all(float(score) > 0.9 for score in run(code).split())
 
 
-def test_the_examples_of_taxonomies_run(tmp_path: Path) -> None:
-    outputs = []
-    for code in blocks(ROOT / "docs" / "taxonomy.md", "python"):
-        done = subprocess.run(
-            [sys.executable, "-W", "error", "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
-    assert "90 items" in outputs[0] and "fruit" in outputs[0] and "Fruit" in outputs[1]
+def test_the_examples_of_taxonomies_run(run: Callable[[str], str]) -> None:
+    first, second, *_ = [run(code) for code in blocks(ROOT / "docs" / "taxonomy.md", "python")]
+    assert "90 items" in first and "fruit" in first and "Fruit" in second
 
 
+@pytest.mark.usefixtures("no_window")
 @pytest.mark.parametrize("name", ["index", "overlap", "tutorial", "gallery"])
-def test_the_examples_of_a_page_run_one_after_the_other(name: str, tmp_path: Path) -> None:
+def test_the_examples_of_a_page_run_one_after_the_other(name: str, run: Callable[[str], str], tmp_path: Path) -> None:
     code = "\n".join(blocks(ROOT / "docs" / f"{name}.md", "python"))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run(code)
     for picture in re.findall(r'savefig\("(\w+\.png)"', code):
         assert (tmp_path / picture).stat().st_size > 3000
 
@@ -117,14 +123,22 @@ def test_no_page_has_python_that_no_test_runs() -> None:
 
 
 def test_the_page_of_defaults_lists_every_method() -> None:
-    code = "import runpy; print(runpy.run_path('docs/make_defaults.py')['page'](), end='')"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    page = (ROOT / "docs" / "defaults.md").read_text()
-    for text in (done.stdout, page):  # as it would be now (`make docs` writes it), and as it is
+    page = (ROOT / "docs" / "defaults.md").read_text(encoding="utf-8")
+    for text in (
+        runpy.run_path(str(ROOT / "docs" / "make_defaults.py"))["page"](),
+        page,
+    ):  # as it would be, and as it is
         assert all(f"| `{name}` |" in text for name in METHODS), "run: python docs/make_defaults.py"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_study_has_a_date_and_a_command() -> None:
+    for study in (ROOT / "docs" / "studies").glob("*.md"):
+        text = study.read_text(encoding="utf-8")
+        assert re.search(r"\b20\d\d\b", text[:600]), f"{study.name} has no date"
+        assert re.search(r"[Cc]ommand", text[:600]), f"{study.name} does not say how to repeat it"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
@@ -159,7 +173,7 @@ def test_every_command_and_option_is_documented() -> None:
 
 def test_commands_in_the_readme_exist() -> None:
     known = commands()
-    pages = [ROOT / "README.md", *ROOT.glob("docs/*.md")]
+    pages = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
     lines = [
         line
         for page in pages

@@ -9,7 +9,7 @@ one none is. So distances are weighed by the scale of the two ends, the distance
 
 and an edge that both ends have counts twice. The finer of the two scales decides: to an outlier everything is about as
 far, and by its own scale it would tie all that is around it together. The choice is that of the study in
-``docs/graph-study.md``.
+``docs/studies/graph.md``.
 """
 
 from __future__ import annotations
