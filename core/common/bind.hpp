@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "common/check.hpp"
 #include "common/interrupt.hpp"
 
 namespace cladify {
@@ -27,6 +29,11 @@ using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 // Arrays that a kernel returns.
 template <typename T>
 using Array1 = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+template <typename T>
+std::span<const T> view(const In1<T>& array) {
+    return {array.data(), array.size()};
+}
 
 template <typename T>
 Array1<T> to_numpy(std::vector<T> values) {

@@ -22,6 +22,8 @@ nb::tuple both_directions(In1<std::int64_t> indptr, In1<std::int32_t> indices, I
     Edges<Value> edges;
     {
         nb::gil_scoped_release release;
+        require_graph(view(indptr), view(indices), value.size());
+        require(how >= 0 && how <= static_cast<int>(Combine::both_smaller), "no such way to combine two directions");
         Interrupt interrupt = python_interrupt();
         edges = Symmetrize<Value>(indptr.data(), indices.data(), value.data(), indptr.shape(0) - 1,
                                   static_cast<Combine>(how), threads)
@@ -35,6 +37,7 @@ Array1<std::int32_t> component_labels(In1<std::int64_t> indptr, In1<std::int32_t
     std::vector<std::int32_t> label;
     {
         nb::gil_scoped_release release;
+        require_graph(view(indptr), view(indices), indices.size());
         Interrupt interrupt = python_interrupt();
         label = components(indptr.data(), indices.data(), indptr.shape(0) - 1, interrupt);
     }
@@ -43,11 +46,14 @@ Array1<std::int32_t> component_labels(In1<std::int64_t> indptr, In1<std::int32_t
 
 template <typename Value>
 void sort(Out2<std::int32_t> indices, Out2<Value> value) {
+    require(value.shape(0) == indices.shape(0) && value.shape(1) == indices.shape(1), "one value an index");
     sort_rows(indices.data(), value.data(), indices.shape(0), indices.shape(1));
 }
 
 template <typename T>
 void norms(In2<T> rows, In1<double> centre, Out1<double> out, int threads) {
+    require(centre.size() == rows.shape(1), "the centre has one value a column");
+    require(out.size() == rows.shape(0), "one norm a row");
     squared_norms(rows.data(), static_cast<std::int64_t>(rows.shape(1)), {centre.data(), centre.size()},
                   {out.data(), out.size()}, threads);
 }
@@ -60,9 +66,13 @@ template <typename Rows>
 void run(const Rows& queries, const Rows& base, In1<std::int32_t> query_id, In2<std::uint64_t> keys, bool distances,
          double unit, double error, double longest, In1<double> length, Out2<std::int32_t> best, Out2<double> value,
          Out1<std::uint8_t> sure) {
+    const std::size_t count = query_id.size();
+    require(keys.shape(0) == count && length.size() == count && sure.size() == count && best.shape(0) == count &&
+                value.shape(0) == count && value.shape(1) == best.shape(1),
+            "one row of each array a query");
     const Scores scores{distances, unit, error, longest, length.data()};
-    decide(queries, base, query_id.data(), query_id.shape(0), keys.data(), keys.shape(1), best.shape(1), scores,
-           best.data(), value.data(), sure.data());
+    decide(queries, base, query_id.data(), count, keys.data(), keys.shape(1), best.shape(1), scores, best.data(),
+           value.data(), sure.data());
 }
 
 template <typename T>
@@ -87,12 +97,17 @@ void decide_sparse(In1<T> query_data, In1<std::int32_t> query_columns, In1<std::
 
 template <typename T>
 void prepare_rows(In2<T> rows, Factor factor, Factor centre, double unit, In1<std::int32_t> id, Out2<float> out) {
+    require(out.shape(0) == id.size() && out.shape(1) == rows.shape(1), "one prepared row an id");
+    require_within(view(id), 0, static_cast<std::int64_t>(rows.shape(0)), "an id is no row");
+    require(factor.size() == 0 || factor.size() == rows.shape(0), "one factor a row");
+    require(centre.size() == 0 || centre.size() == rows.shape(1), "the centre has one value a column");
     prepare(DenseRows<T>{rows.data(), rows.shape(1), optional(factor)}, optional(centre), unit, id.data(), id.shape(0),
             out.data());
 }
 
 void block(In1<float> a_data, In1<std::int32_t> a_columns, In1<std::int64_t> a_indptr, In1<float> b_data,
            In1<std::int32_t> b_rows, In1<std::int64_t> b_indptr, Out2<float> out) {
+    require(a_indptr.size() == out.shape(0) + 1 && b_indptr.size() == out.shape(1) + 1, "one list a row and a column");
     sparse_block(a_data.data(), a_columns.data(), a_indptr.data(), out.shape(0), b_data.data(), b_rows.data(),
                  b_indptr.data(), out.shape(1), out.data());
 }
@@ -100,14 +115,30 @@ void block(In1<float> a_data, In1<std::int32_t> a_columns, In1<std::int64_t> a_i
 void offer(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<float> score, In1<std::int32_t> row_id,
            In1<std::int32_t> column_id, In1<std::int32_t> row_group, In1<std::int32_t> column_group,
            In1<float> row_bias, In1<float> column_bias, bool both, bool unique) {
+    const std::size_t rows = score.shape(0), columns = score.shape(1);
+    require(row_id.size() == rows && row_group.size() == rows && row_bias.size() == rows &&
+                column_id.size() == columns && column_group.size() == columns && column_bias.size() == columns,
+            "one id, group and bias a row and a column of the scores");
+    const auto heaps = static_cast<std::int64_t>(keys.shape(0));
+    require(locks.size() == keys.shape(0), "one lock a heap");
+    require_within(view(row_id), 0, heaps, "a row has no heap");
+    if (both) require_within(view(column_id), 0, heaps, "a column has no heap");
     const TopK top{keys.data(), locks.data(), keys.shape(1), unique};
-    const ScoreBlock block{score.data(),     score.shape(0),      score.shape(1),  row_id.data(),     column_id.data(),
-                           row_group.data(), column_group.data(), row_bias.data(), column_bias.data()};
+    const ScoreBlock block{score.data(),
+                           rows,
+                           columns,
+                           row_id.data(),
+                           column_id.data(),
+                           row_group.data(),
+                           column_group.data(),
+                           row_bias.data(),
+                           column_bias.data()};
     both ? offer_block<true>(top, block) : offer_block<false>(top, block);
 }
 
 void best(In2<std::uint64_t> keys, Out2<std::int32_t> id, Out2<float> score) {
     const std::size_t capacity = keys.shape(1), k = id.shape(1);
+    require(id.shape(0) == keys.shape(0) && score.shape(0) == keys.shape(0) && score.shape(1) == k, "one row a heap");
     for (std::size_t i = 0; i < keys.shape(0); ++i)
         best_of(keys.data() + i * capacity, capacity, k, id.data() + i * k, score.data() + i * k);
 }

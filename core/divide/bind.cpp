@@ -19,6 +19,13 @@ nb::tuple arrays(GrownTree tree) {
     return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.height)));
 }
 
+// Which of n points is where.
+void require_places(const Out1<std::int64_t>& index, std::size_t n) {
+    require(n >= 1 && index.size() == n, "one place a point");
+    require_within(std::span<const std::int64_t>(index.data(), n), 0, static_cast<std::int64_t>(n),
+                   "a point that is not there");
+}
+
 // Tells Python how many points are done, a few times a second.
 class Report {
 public:
@@ -49,8 +56,10 @@ nb::tuple kmeans(Out2<float> z, Out1<std::int64_t> index, nb::object weight, boo
     std::vector<double> weights;
     if (!weight.is_none()) {
         const auto array = nb::cast<In1<double>>(weight);
+        require(array.size() == z.shape(0), "one weight a row");
         weights.assign(array.data(), array.data() + array.size());
     }
+    require_places(index, z.shape(0));
     Report report(tell);
     GrownTree tree;
     {
@@ -89,6 +98,8 @@ nb::tuple bisect(const BisectParameters& parameters, int threads, nb::callable t
 // Each takes the weights in an order of its own: `index` says which point is where, and both are rearranged.
 nb::tuple bisect_features(Out2<float> z, Out1<std::int64_t> index, In1<double> offset, double scale, double shift,
                           const BisectParameters& parameters, int threads, nb::callable tell) {
+    require_places(index, z.shape(0));
+    require(offset.size() == z.shape(0), "one offset a row");
     return bisect<SplitFeatures>(parameters, threads, tell, [&](Team& team) {
         const auto n = static_cast<std::int64_t>(z.shape(0)), k = static_cast<std::int64_t>(z.shape(1));
         return SplitFeatures({z.data(), index.data(), n, k, {}}, {offset.data(), offset.data() + n}, scale, shift,
@@ -98,6 +109,9 @@ nb::tuple bisect_features(Out2<float> z, Out1<std::int64_t> index, In1<double> o
 
 nb::tuple bisect_graph(In1<std::int64_t> indptr, Out1<std::int32_t> neighbour, Out1<float> weight,
                        Out1<std::int64_t> index, const BisectParameters& parameters, int threads, nb::callable tell) {
+    require(indptr.size() == index.size() + 1, "one list of neighbours a point");
+    require_places(index, index.size());
+    require_graph(view(indptr), std::span<const std::int32_t>(neighbour.data(), neighbour.size()), weight.size());
     return bisect<SplitGraph>(parameters, threads, tell, [&](Team&) {
         return SplitGraph(indptr.data(), neighbour.data(), weight.data(), index.data(),
                           static_cast<std::int64_t>(index.shape(0)));
@@ -106,6 +120,8 @@ nb::tuple bisect_graph(In1<std::int64_t> indptr, Out1<std::int32_t> neighbour, O
 
 nb::tuple bisect_matrix(Out2<float> weight, Out1<std::int64_t> index, const BisectParameters& parameters, int threads,
                         nb::callable tell) {
+    require_places(index, weight.shape(0));
+    require(weight.shape(0) == weight.shape(1), "a square matrix");
     return bisect<SplitMatrix>(parameters, threads, tell, [&](Team&) {
         return SplitMatrix(weight.data(), index.data(), static_cast<std::int64_t>(index.shape(0)));
     });

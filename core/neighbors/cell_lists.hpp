@@ -22,6 +22,10 @@ public:
     const std::vector<std::int32_t>& operator[](std::size_t c) const { return lists_[c]; }
     std::int32_t cell_of(std::int32_t slot) const { return at_[slot].cell; }
 
+    bool has(std::int32_t slot) const {
+        return slot >= 0 && static_cast<std::size_t>(slot) < at_.size() && at_[slot].cell >= 0;
+    }
+
     void make_cells(std::size_t more) { lists_.resize(lists_.size() + more); }
     // A slot that is in no cell goes into this one.
     void add(std::int32_t slot, std::int32_t cell) {

@@ -16,13 +16,15 @@ using namespace objectives;
 using Int = In1<std::int64_t>;
 using Real = In1<double>;
 
-template <typename T>
-std::span<const T> view(const In1<T>& a) {
-    return {a.data(), a.size()};
-}
-
 TreeView tree_view(const Int& parent, const Int& size, const Int& child_start, const Int& child_ids,
                    std::int64_t n_leaves) {
+    const auto m = static_cast<std::int64_t>(parent.size());
+    require_parents(view(parent), n_leaves);
+    require(size.size() == parent.size(), "one size a node");
+    require(static_cast<std::int64_t>(child_start.size()) == m - n_leaves + 1 && child_ids.size() + 1 == parent.size(),
+            "one list of children an inner node");
+    require_starts(view(child_start), child_ids.size(), "the children do not lie one after another");
+    require_within(view(child_ids), 0, m, "a child that is not there");
     return {view(parent), view(size), view(child_start), view(child_ids), n_leaves};
 }
 
@@ -31,6 +33,8 @@ nb::tuple as_tuple(const TripleSums& sums) { return nb::make_tuple(sums.largest,
 
 // Sums below each node of values of the leaves, or of all nodes.
 Array1<double> node_sums(Int parent, Real value) {
+    require_parents(view(parent), 1);
+    require(value.size() <= parent.size(), "at most one value a node");
     std::vector<double> sum(parent.size(), 0.0);
     {
         nb::gil_scoped_release release;
@@ -67,6 +71,12 @@ nb::tuple sparse(Int parent, Int size, Int child_start, Int child_ids, Int order
     {
         nb::gil_scoped_release release;
         const TreeView tree = tree_view(parent, size, child_start, child_ids, static_cast<std::int64_t>(order.size()));
+        const std::size_t n = order.size();
+        require(indptr.size() == n + 1 && first.size() == parent.size(), "one row a leaf, one place a node");
+        require_within(view(order), 0, static_cast<std::int64_t>(n), "a leaf that is not there");
+        require_starts(view(indptr), indices.size(), "indptr must rise from 0 to the number of entries");
+        require_within(view(indices), 0, k, "a column that is not there");
+        require(data.size() == indices.size(), "one value an entry");
         const SparseRows<T, Index> rows{indptr.data(), indices.data(), data.data(), k, view(factor)};
         const Affine affine{scale, shift, view(mass), view(offset), cross_span(cross)};
         Interrupt interrupt = python_interrupt();
@@ -81,7 +91,9 @@ nb::tuple add_rows(const Gaps& gaps, std::int64_t p, In2<T> values, Real weight)
     PairSums sums;
     {
         nb::gil_scoped_release release;
-        const auto columns = static_cast<std::int64_t>(values.shape(1));
+        const auto columns = static_cast<std::int64_t>(values.shape(1)), n = std::ssize(gaps.node) + 1;
+        require(p >= 0 && p + columns <= n && values.shape(0) <= values.shape(1), "rows of leaves that are not there");
+        require(std::ssize(view(weight)) == n, "one weight a leaf");
         for (std::int64_t r = 0; r < static_cast<std::int64_t>(values.shape(0)); ++r) {
             const std::span<const T> row(values.data() + r * columns + r + 1, columns - r - 1);
             add_row(gaps, p + r, row, view(weight), sums);
@@ -98,6 +110,11 @@ nb::tuple edges(Int parent, Int size, Int child_start, Int child_ids, Int first,
         nb::gil_scoped_release release;
         const TreeView tree = tree_view(parent, size, child_start, child_ids,
                                         static_cast<std::int64_t>(parent.size() - child_start.size() + 1));
+        const auto m = static_cast<std::int64_t>(parent.size());
+        require(v.size() == u.size() && lca.size() == u.size() && weight.size() == u.size(), "two ends a weight");
+        require(first.size() == parent.size() && mass.size() == parent.size(), "one value a node");
+        for (const Int& nodes : {u, v}) require_within(view(nodes), 0, tree.n_leaves, "an edge leads to no leaf");
+        require_within(view(lca), 0, m, "a node that is not there");
         sums = edge_sums(tree, view(first), view(mass), view(u), view(v), view(lca), view(weight));
     }
     return as_tuple(sums);
@@ -108,6 +125,7 @@ nb::tuple triples(In2<double> w, Real weight, int threads) {
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
+        require(w.shape(0) == w.shape(1) && weight.size() == w.shape(0), "a square matrix, one weight a row");
         sums = triple_sums(w.data(), static_cast<std::int64_t>(w.shape(0)), view(weight), threads, interrupt);
     }
     return as_tuple(sums);
@@ -118,6 +136,7 @@ nb::tuple counted_triples(In2<double> w, int threads) {
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
+        require(w.shape(0) == w.shape(1), "a square matrix");
         sums = CountedTriples(w.data(), static_cast<std::int64_t>(w.shape(0))).run(threads, interrupt);
     }
     return as_tuple(sums);
@@ -129,6 +148,8 @@ nb::tuple graph_triples(In1<Index> indptr, In1<Index> indices, Real w, Real weig
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
+        require_graph(view(indptr), view(indices), w.size());
+        require(weight.size() + 1 == indptr.size(), "one weight a node");
         sums = graph_triple_sums(view(indptr), view(indices), view(w), view(weight), threads, interrupt);
     }
     return as_tuple(sums);
@@ -139,6 +160,7 @@ Array1<std::int32_t> splits(In2<double> w, Real weight, double sign) {
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
+        require(w.shape(0) == w.shape(1) && weight.size() == w.shape(0), "a square matrix, one weight a row");
         out = best_splits({w.data(), w.size()}, view(weight), sign, interrupt);
     }
     return to_numpy(std::move(out));
@@ -175,6 +197,8 @@ void bind_objectives(nb::module_& m) {
             "__init__",
             [](Gaps* self, Int parent, Int size, Int child_start, Int child_ids, Int first, Real mass) {
                 const auto n = static_cast<std::int64_t>(parent.size() - child_start.size() + 1);
+                require(first.size() == parent.size() && mass.size() == parent.size(), "one value a node");
+                require_within(view(first), 0, n, "a node begins at no leaf");
                 new (self) Gaps(gaps_of(tree_view(parent, size, child_start, child_ids, n), view(first), view(mass)));
             },
             nb::arg("parent"), nb::arg("size"), nb::arg("child_start"), nb::arg("child_ids"), nb::arg("first"),

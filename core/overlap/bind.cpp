@@ -27,6 +27,7 @@ public:
         const OverlapLinkage kind = linkage == "single"          ? OverlapLinkage::single
                                     : linkage == "exact-average" ? OverlapLinkage::exact_average
                                                                  : OverlapLinkage::average;
+        require_graph(view(indptr), view(indices), weight.size());
         nb::gil_scoped_release release;
         core_ = std::make_unique<Llama>(graph, kind, max_parents, merge_equal, threads);
     }
@@ -64,6 +65,16 @@ nb::tuple soft(In1<std::int32_t> parent, In1<std::int32_t> lowest, In1<std::int6
     SoftGroups found;
     {
         nb::gil_scoped_release release;
+        const auto groups = static_cast<std::int64_t>(parent.size());
+        require(indptr.size() == lowest.size() + 1, "one lowest group a point");
+        require_graph(view(indptr), view(indices), weight.size());
+        require_within(view(lowest), -1, groups, "a group that is not there");
+        bool holds = true;  // parents have larger numbers, or the way up would not end
+        for (std::int64_t g = 0; g < groups; ++g) {
+            const std::int64_t up = parent.data()[g];
+            holds &= (up == -1) | ((up > g) & (up < groups));
+        }
+        require(holds, "the parent of a group has a larger number");
         Interrupt interrupt = python_interrupt();
         found = soft_groups({parent.data(), parent.shape(0), lowest.data()}, indptr.data(), indices.data(),
                             weight.data(), lowest.shape(0), least, threads, interrupt);

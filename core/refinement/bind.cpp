@@ -14,13 +14,16 @@ using refine::BinaryTree;
 using refine::Control;
 using refine::Node;
 
+// Inner node n + i joins left[i] and right[i]; each node but the root is joined once.
 BinaryTree make_tree(In1<Node> left, In1<Node> right, In1<double> weight) {
+    const std::size_t n = weight.size();
+    require(n >= 1 && left.size() == n - 1 && right.size() == n - 1, "two children an inner node");
+    std::vector<std::uint8_t> joined(2 * n - 1, 0);
+    for (std::size_t i = 0; i + 1 < n; ++i)
+        for (const Node child : {left.data()[i], right.data()[i]})
+            require(child >= 0 && static_cast<std::size_t>(child) < 2 * n - 1 && !std::exchange(joined[child], 1),
+                    "each node but the root is joined once");
     return BinaryTree(static_cast<Node>(weight.size()), left.data(), right.data(), weight.data());
-}
-
-template <typename T>
-std::span<const T> span(const In1<T>& a) {
-    return {a.data(), a.size()};
 }
 
 // The arrays behind the source are kept alive by the Python object that holds this one.
@@ -88,8 +91,13 @@ void bind_features(nb::module_& m, const char* name) {
         "__init__",
         [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In2<T> rows,
            In1<double> centre, In1<double> row_scale, In1<double> offset, double scale, double shift) {
-            const refine::FeatureMap<T> map{rows.data(),  rows.shape(0), rows.shape(1), span(centre), span(row_scale),
-                                            span(weight), span(offset),  scale,         shift};
+            const std::size_t n = weight.size();
+            require(rows.shape(0) == n, "one row a leaf");
+            require((centre.size() == 0 || centre.size() == rows.shape(1)) &&
+                        (row_scale.size() == 0 || row_scale.size() == n) && (offset.size() == 0 || offset.size() == n),
+                    "one value a row or a column");
+            const refine::FeatureMap<T> map{rows.data(),  rows.shape(0), rows.shape(1), view(centre), view(row_scale),
+                                            view(weight), view(offset),  scale,         shift};
             nb::gil_scoped_release release;
             Interrupt interrupt = python_interrupt();
             new (self) PyRefiner<Source>(make_tree(left, right, weight), Source(map, interrupt));
@@ -107,9 +115,11 @@ void bind_graphs(nb::module_& m, const char* name) {
         [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In1<std::int64_t> start,
            In1<Node> to, In1<T> value, double sign) {
             nb::gil_scoped_release release;
+            require(start.size() == weight.size() + 1, "one list of neighbours a leaf");
+            require_graph(view(start), view(to), value.size());
             new (self)
                 PyRefiner<Source>(make_tree(left, right, weight),
-                                  Source(refine::Graph<T>{span(start), span(to), value.data(), span(weight), sign}));
+                                  Source(refine::Graph<T>{view(start), view(to), value.data(), view(weight), sign}));
         },
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(), nb::keep_alive<1, 7>(), nb::arg("left"),
         nb::arg("right"), nb::arg("weight"), nb::arg("start"), nb::arg("to"), nb::arg("value"), nb::arg("sign"));
@@ -122,8 +132,10 @@ void bind_matrices(nb::module_& m, const char* name) {
         "__init__",
         [](PyRefiner<Source>* self, In1<Node> left, In1<Node> right, In1<double> weight, In2<T> value, double sign) {
             nb::gil_scoped_release release;
+            require(value.shape(0) == weight.size() && value.shape(1) == weight.size(),
+                    "one row and one column a leaf");
             new (self) PyRefiner<Source>(make_tree(left, right, weight),
-                                         Source(refine::Matrix<T>{value.data(), value.shape(0), span(weight), sign}));
+                                         Source(refine::Matrix<T>{value.data(), value.shape(0), view(weight), sign}));
         },
         nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::arg("left"), nb::arg("right"), nb::arg("weight"),
         nb::arg("value"), nb::arg("sign"));

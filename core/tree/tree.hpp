@@ -183,6 +183,9 @@ public:
         }
     }
 
+    std::int64_t n_nodes() const { return std::ssize(first_); }
+    std::int64_t n_leaves() const { return n_leaves_; }
+
     std::int64_t operator()(std::int64_t u, std::int64_t v) const {
         const std::int64_t lo = std::min(first_[u], first_[v]), hi = std::max(end(u), end(v)) - 1;
         return lo == hi ? u : largest(lo, hi - 1);

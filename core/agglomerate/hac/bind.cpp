@@ -16,12 +16,20 @@
 namespace cladify {
 namespace {
 
+// Edges between the nodes 0 to n - 1.
+void require_edges(const In1<std::int32_t>& a, const In1<std::int32_t>& b, const In1<double>& length, std::int32_t n) {
+    require(b.size() == a.size() && length.size() == a.size(), "two ends and a length an edge");
+    require_within(view(a), 0, n, "an edge starts at no node");
+    require_within(view(b), 0, n, "an edge leads to no node");
+}
+
 // Keeps the matrix that it works in alive.
 template <typename T>
 class Hac {
 public:
     Hac(Out1<T> distance, Linkage linkage, In1<double> weight, int threads)
-        : distance_(distance), hac_(distance_.data(), weight.size(), linkage, weight.data(), threads) {}
+        : distance_(distance),
+          hac_(checked(distance_, weight.size()), weight.size(), linkage, weight.data(), threads) {}
 
     void start() {
         Interrupt interrupt = python_interrupt();
@@ -37,6 +45,11 @@ public:
     const MergeList& merges() const { return hac_.merges; }
 
 private:
+    static T* checked(const Out1<T>& distance, std::size_t n) {
+        require(n >= 1 && distance.size() == n * (n - 1) / 2, "one distance a pair");
+        return distance.data();
+    }
+
     Out1<T> distance_;
     HacMatrix<T> hac_;
 };
@@ -70,6 +83,9 @@ public:
     VectorHac(Out2<double> mean, Out2<float> mean32, Linkage linkage, std::size_t list_size, In1<double> weight,
               In1<double> spread, In1<std::int32_t> id, In1<std::int32_t> leaf, std::int32_t first_id, int threads)
         : mean_(mean), mean32_(mean32), team_(threads) {
+        const std::size_t n = mean.shape(0);
+        require(mean32.shape(0) == n && mean32.shape(1) == mean.shape(1), "the means twice");
+        require(weight.size() == n && spread.size() == n && id.size() == n && leaf.size() == n, "one value a cluster");
         const auto make = [&]<class Kind>(Kind*) -> std::unique_ptr<HacClusters> {
             return std::make_unique<Kind>(mean_.data(), mean32_.data(), mean_.shape(0), mean_.shape(1), linkage,
                                           list_size, weight.data(), spread.data(), id.data(), leaf.data(), first_id);
@@ -135,17 +151,12 @@ Array1<std::int32_t> first_equal(In2<T> data) {
     return to_numpy(std::move(first));
 }
 
-template <typename T>
-std::span<const T> view(const In1<T>& a) {
-    return {a.data(), a.size()};
-}
-
 // `rows` and `columns` are empty where products are all there is.
 template <typename T>
 void scan_reach(In2<T> product, In1<T> row_square, In1<T> column_square, In1<std::int32_t> row_group,
-          In1<std::int32_t> column_group, In1<std::int32_t> column_id, In1<double> column_core, double scale,
-          double margin, In2<double> rows, In2<double> columns, Out2<double> value, Out2<std::int32_t> id,
-          Out2<std::int32_t> group) {
+                In1<std::int32_t> column_group, In1<std::int32_t> column_id, In1<double> column_core, double scale,
+                double margin, In2<double> rows, In2<double> columns, Out2<double> value, Out2<std::int32_t> id,
+                Out2<std::int32_t> group) {
     nb::gil_scoped_release release;
     const bool dense = rows.shape(0) > 0;
     const ReachBlock<T> block{product.data(),
@@ -181,6 +192,9 @@ nb::tuple prim(In1<std::int32_t> a, In1<std::int32_t> b, In1<double> value, std:
     {
         nb::gil_scoped_release release;
         Interrupt interrupt = python_interrupt();
+        require(b.size() == a.size() && value.size() == a.size() && n >= 1, "two ends and a value an edge");
+        require_within(view(a), -1, static_cast<std::int64_t>(n), "an edge starts at no point");
+        require_within(view(b), -1, static_cast<std::int64_t>(n), "an edge leads to no point");
         tree = prim_edges(view(a), view(b), view(value), n, interrupt);
     }
     return nb::make_tuple(to_numpy(std::move(tree.source)), to_numpy(std::move(tree.target)),
@@ -192,6 +206,8 @@ nb::tuple merge_ordered(In1<std::int32_t> a, In1<std::int32_t> b, In1<double> le
     MergeList merges;
     {
         nb::gil_scoped_release release;
+        require_edges(a, b, length, first);
+        require_within(view(order), 0, static_cast<std::int64_t>(a.size()), "an edge that is not there");
         merges = merge_in_order(a.data(), b.data(), length.data(), view(order), first);
     }
     return nb::make_tuple(to_numpy(std::move(merges.left)), to_numpy(std::move(merges.right)),
@@ -203,6 +219,8 @@ nb::tuple condense(In1<std::int64_t> parent, In1<double> size, In1<double> heigh
     CondensedRows rows;
     {
         nb::gil_scoped_release release;
+        require_parents(view(parent), n_leaves);
+        require(size.size() == parent.size() && height.size() == parent.size(), "one size and one height a node");
         rows = condense_tree(view(parent), view(size), view(height), n_leaves, min_size);
     }
     return nb::make_tuple(to_numpy(std::move(rows.parent)), to_numpy(std::move(rows.child)),
@@ -259,6 +277,7 @@ void bind_hac(nb::module_& m) {
     m.def(
         "merge_edges",
         [](In1<std::int32_t> a, In1<std::int32_t> b, In1<double> length, std::int32_t first) {
+            require_edges(a, b, length, first);
             MergeList merges = merge_edges(a.data(), b.data(), length.data(), a.size(), first);
             return nb::make_tuple(to_numpy(std::move(merges.left)), to_numpy(std::move(merges.right)),
                                   to_numpy(std::move(merges.height)));
@@ -282,6 +301,11 @@ void bind_hac(nb::module_& m) {
             "__init__",
             [](ReachForest* self, In2<std::int32_t> neighbour, In2<double> distance, In1<double> core) {
                 nb::gil_scoped_release release;
+                require(neighbour.shape(0) == core.size() && distance.shape(0) == core.size() &&
+                            distance.shape(1) == neighbour.shape(1),
+                        "one list and one distance a point");
+                require_within(std::span(neighbour.data(), neighbour.size()), -1,
+                               static_cast<std::int64_t>(core.size()), "a neighbour that is not there");
                 new (self) ReachForest(neighbour.data(), distance.data(), neighbour.shape(1), view(core));
             },
             nb::arg("neighbour"), nb::arg("distance"), nb::arg("core"))
@@ -300,6 +324,12 @@ void bind_hac(nb::module_& m) {
             "set_lists",
             [](ReachForest& self, In1<std::int32_t> rows, In2<std::int32_t> found, In2<double> distance) {
                 nb::gil_scoped_release release;
+                const auto n = static_cast<std::int64_t>(self.label().size());
+                require(found.shape(0) == rows.size() && distance.shape(0) == rows.size() &&
+                            distance.shape(1) == found.shape(1),
+                        "one list a row");
+                require_within(view(rows), 0, n, "a row that is not there");
+                require_within(std::span(found.data(), found.size()), -1, n, "a neighbour that is not there");
                 self.set_lists(view(rows), found.shape(1), found.data(), distance.data());
             },
             nb::arg("rows"), nb::arg("found"), nb::arg("distance"))

@@ -14,6 +14,20 @@ namespace cladify {
 
 namespace {
 
+// Merges of names 0 to n - 1.
+void require_merges(const In1<std::int32_t>& left, const In1<std::int32_t>& right, const In1<double>& similarity,
+                    std::int64_t n) {
+    require(right.size() == left.size() && similarity.size() == left.size(), "two names and a similarity a merge");
+    require_within(view(left), 0, n, "a name that is not there");
+    require_within(view(right), 0, n, "a name that is not there");
+}
+
+const double* masses_of(const nb::object& mass, std::size_t n) {
+    const auto masses = nb::cast<In1<double>>(mass);
+    require(masses.size() == n, "one mass a point");
+    return masses.data();
+}
+
 // Holds the arrays of the graph until no cluster reads them any more.
 class GraphContraction {
 public:
@@ -21,11 +35,12 @@ public:
     GraphContraction(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<Value> weight, double shift, double scale,
                      nb::object mass, Linkage linkage, int threads)
         : indptr_(indptr), indices_(indices), weight_(nb::cast(weight)), mass_(mass) {
+        require_graph(view(indptr), view(indices), weight.size());
         const float* narrow = nullptr;
         const double* wide = nullptr;
         if constexpr (std::is_same_v<Value, float>) narrow = weight.data();
         if constexpr (std::is_same_v<Value, double>) wide = weight.data();
-        const double* masses = mass.is_none() ? nullptr : nb::cast<In1<double>>(mass).data();
+        const double* masses = mass.is_none() ? nullptr : masses_of(mass, indptr.size() - 1);
         const SimilarityGraph graph{static_cast<std::int64_t>(indptr.shape(0)) - 1,
                                     indptr.data(),
                                     indices.data(),
@@ -42,6 +57,13 @@ public:
                      In1<bool> single, In1<double> size, In1<std::int32_t> nearest, In1<double> best, In1<bool> clean,
                      In1<double> weakest, Linkage linkage, int threads)
         : indptr_(indptr), indices_(indices), weight_(nb::cast(value)), mass_(nb::none()) {
+        const std::size_t n = indptr.size() - 1;
+        require_graph(view(indptr), view(indices), value.size());
+        require(size.size() == n && nearest.size() == n && best.size() == n && clean.size() == n && single.size() == n,
+                "one value of each kind a cluster");
+        require_within(view(nearest), -1, static_cast<std::int64_t>(n), "the nearest cluster is not there");
+        require(pairs.size() == (linkage == Linkage::complete ? value.size() : pairs.size()), "one count an edge");
+        require(weakest.size() == 0 || weakest.size() == n, "one weakest link a cluster");
         const SimilarityGraph graph{static_cast<std::int64_t>(indptr.shape(0)) - 1,
                                     indptr.data(),
                                     indices.data(),
@@ -118,6 +140,7 @@ nb::tuple unite_candidates(In1<std::int32_t> left, In1<std::int32_t> right, In1<
     std::vector<std::int32_t> low, high;
     {
         nb::gil_scoped_release release;
+        require_merges(left, right, similarity, n);
         std::vector<std::pair<SelectedPair, std::int64_t>> order;
         order.reserve(left.shape(0));
         for (std::size_t i = 0; i < left.shape(0); ++i)
@@ -150,10 +173,22 @@ public:
         graph_ = {0, nullptr, indices.data(), nullptr, shift, scale, nullptr, nullptr};
         if constexpr (std::is_same_v<Value, float>) graph_.weight = weight.data();
         if constexpr (std::is_same_v<Value, double>) graph_.weight64 = weight.data();
-        if (!mass.is_none()) graph_.mass = nb::cast<In1<double>>(mass).data();
-        for (nb::handle each : lists)
-            edges_.push_back({nb::cast<In1<std::int32_t>>(each[0]).data(), nb::cast<In1<double>>(each[1]).data(),
-                              nb::cast<In1<double>>(each[2]).data()});
+        require(weight.size() == indices.size(), "a graph has one value an edge");
+        sizes_.push_back(static_cast<std::int64_t>(indices.size()));
+        if (!mass.is_none()) {
+            const auto masses = nb::cast<In1<double>>(mass);
+            graph_.mass = masses.data();
+            n_masses_ = static_cast<std::int64_t>(masses.size());
+        }
+        for (nb::handle each : lists) {
+            const auto key = nb::cast<In1<std::int32_t>>(each[0]);
+            const auto value = nb::cast<In1<double>>(each[1]), pairs = nb::cast<In1<double>>(each[2]);
+            require(value.size() == key.size(), "a list has one value an edge");
+            require(linkage != Linkage::complete || pairs.size() == key.size(), "a list has one count an edge");
+            edges_.push_back({key.data(), value.data(), pairs.data()});
+            keys_.push_back(view(key));
+            sizes_.push_back(static_cast<std::int64_t>(key.size()));
+        }
     }
 
     nb::tuple copy(In1<std::int32_t> source, In1<std::int32_t> owner, In1<std::int64_t> start,
@@ -161,6 +196,7 @@ public:
         CombinedEdges out;
         {
             nb::gil_scoped_release release;
+            require_spans(source, owner, start, count);
             with([&](const auto& edges) {
                 edges.copy({source.shape(0), source.data(), owner.data(), start.data(), count.data()}, out);
             });
@@ -175,6 +211,16 @@ public:
         CombinedEdges out;
         {
             nb::gil_scoped_release release;
+            const auto n = static_cast<std::int64_t>(label.size());
+            require(size.size() == label.size(), "one size a name");
+            require_within(view(label), 0, n, "a name that is not there");
+            require_within(view(home), 0, n, "a name that is not there");
+            require(keep.size() == home.size() && first.size() == home.size() + 1, "one start and one mark a cluster");
+            require_starts(view(first), source.size(), "the spans do not lie one after another");
+            require_spans(source, owner, start, count);
+            for (std::size_t s = 0; s < source.size(); ++s)
+                require_within(ends_of(source.data()[s], start.data()[s], count.data()[s]), 0, n,
+                               "an edge leads to no name");
             with([&](const auto& edges) {
                 edges.combine(label.data(), size.data(), static_cast<std::int64_t>(label.shape(0)), home.shape(0),
                               home.data(), first.data(), keep.data(),
@@ -193,6 +239,34 @@ private:
     Linkage linkage_;
     SimilarityGraph graph_{};
     std::vector<EdgeLists> edges_;
+    std::vector<std::span<const std::int32_t>> keys_;  // of the lists
+    std::vector<std::int64_t> sizes_;                  // edges of the graph, then of each list
+    std::int64_t n_masses_ = 0;
+
+    std::span<const std::int32_t> ends_of(std::int32_t source, std::int64_t start, std::int64_t count) const {
+        if (count == 0) return {};
+        const auto ends = source == 0 ? view(indices_) : keys_[static_cast<std::size_t>(source) - 1];
+        return ends.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(count));
+    }
+
+    void require_spans(const In1<std::int32_t>& source, const In1<std::int32_t>& owner, const In1<std::int64_t>& start,
+                       const In1<std::int64_t>& count) const {
+        require(owner.size() == source.size() && start.size() == source.size() && count.size() == source.size(),
+                "one owner, start and count a span");
+        require_within(view(source), 0, std::ssize(sizes_), "a span of a list that is not there");
+        if (graph_.mass != nullptr) require_within(view(owner), 0, n_masses_, "an edge starts at no point");
+        bool holds = true;
+        for (std::size_t s = 0; s < source.size(); ++s) {
+            const std::int64_t from = start.data()[s], length = count.data()[s];
+            const std::int64_t size = sizes_[static_cast<std::size_t>(source.data()[s])];
+            holds &= length >= 0 && (length == 0 || (from >= 0 && from <= size && length <= size - from));
+        }
+        require(holds, "a span leaves its list");
+        if (graph_.mass == nullptr) return;
+        for (std::size_t s = 0; s < source.size(); ++s)
+            if (source.data()[s] == 0)
+                require_within(ends_of(0, start.data()[s], count.data()[s]), 0, n_masses_, "an edge leads to no point");
+    }
 
     template <typename Body>
     void with(const Body& body) const {
@@ -211,6 +285,11 @@ private:
 
 void apply_merges_to(In1<std::int32_t> low, In1<std::int32_t> high, Out1<std::int32_t> label, Out1<double> size) {
     nb::gil_scoped_release release;
+    const auto n = static_cast<std::int64_t>(label.size());
+    require(high.size() == low.size() && size.size() == label.size(), "two names a merge, one size a name");
+    require_within(view(low), 0, n, "a name that is not there");
+    require_within(view(high), 0, n, "a name that is not there");
+    require_within(std::span<const std::int32_t>(label.data(), label.size()), 0, n, "a name that is not there");
     apply_merges(low.data(), high.data(), low.shape(0), label.data(), size.data(), label.shape(0));
 }
 
@@ -219,6 +298,12 @@ nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1
     RoundTree tree;
     {
         nb::gil_scoped_release release;
+        require_merges(left, right, similarity, static_cast<std::int64_t>(left.size()) + 1);
+        require(round.size() == left.size(), "one round a merge");
+        // Names lead to smaller ones, or looking for the last would not end.
+        bool holds = true;
+        for (std::size_t i = 0; i < left.size(); ++i) holds &= left.data()[i] < right.data()[i];
+        require(holds, "a merge joins a name into a smaller one");
         tree = round_tree(left.data(), right.data(), similarity.data(), round.data(), left.shape(0) + 1);
     }
     return nb::make_tuple(to_numpy(std::move(tree.parent)), to_numpy(std::move(tree.level)),
@@ -226,6 +311,7 @@ nb::tuple round_tree_arrays(In1<std::int32_t> left, In1<std::int32_t> right, In1
 }
 
 nb::tuple merge_node_ids(In1<std::int32_t> left, In1<std::int32_t> right, In1<double> similarity) {
+    require_merges(left, right, similarity, static_cast<std::int64_t>(left.size()) + 1);
     MergeNodes nodes = merge_nodes(left.data(), right.data(), similarity.data(), left.shape(0) + 1);
     return nb::make_tuple(to_numpy(std::move(nodes.left)), to_numpy(std::move(nodes.right)),
                           to_numpy(std::move(nodes.similarity)));
@@ -238,6 +324,7 @@ nb::tuple single_linkage(In1<std::int64_t> indptr, In1<std::int32_t> indices, In
     RoundMerges m;
     {
         nb::gil_scoped_release release;
+        require_graph(view(indptr), view(indices), value.size());
         Interrupt interrupt = python_interrupt();
         const std::size_t n = indptr.shape(0) - 1;
         m = forest_merges(spanning_forest(indptr.data(), indices.data(), value.data(), n, threads, interrupt), n, sign,
