@@ -50,7 +50,11 @@ def until(page, condition, seconds=15.0):
 
 
 def open_page(browser, url, **options):
-    page = browser.new_page(**{"viewport": {"width": 1280, "height": 800}, **options})
+    return watched(browser.new_page(**{"viewport": {"width": 1280, "height": 800}, **options}), url)
+
+
+def watched(page, url):
+    """Open an address in a page, which keeps the errors that it reports."""
     page.set_default_timeout(15_000)
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
@@ -139,6 +143,49 @@ def test_edit_undo_redo(page, document):
     until(page, "document.querySelector('#card h2')?.textContent !== 'my own <i>name</i>'")
     page.locator("#redo").click()
     until(page, "document.querySelector('#card h2')?.textContent === 'my own <i>name</i>'")
+
+
+def test_two_tabs_ask_and_lose_nothing(browser, explorer, document):
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    first, second = (watched(context.new_page(), url) for url in (explorer.url, explorer.url.split("?")[0]))
+    assert "code=" not in first.url and explorer.token not in first.url
+    for page, name in ((first, "named in A"), (second, "named in B")):
+        page.get_by_role("button", name="Rename").click()  # both dialogs are open before the first edit is done
+        page.locator("#new-name").fill(name)
+    first.locator("#dialog button[type=submit]").click()
+    until(first, "document.querySelector('#card h2')?.textContent === 'named in A'")
+    second.locator("#dialog button[type=submit]").click()
+    second.wait_for_selector("#redo-edit")
+    assert "Rename “all items” to “named in B”" in second.locator("#dialog").inner_text()
+    assert heading(second) == "named in A"  # the page shows what the other tab did
+    second.locator("#redo-edit").click()
+    until(second, "document.querySelector('#card h2')?.textContent === 'named in B'")
+    assert [step.name for step in document.taxonomy.edits] == ["named in A", "named in B"]
+    until(first, "document.querySelector('#card h2')?.textContent === 'named in B'")  # noticed without an edit
+    assert "has changed this taxonomy" in first.locator("#tip").inner_text()
+    context.close()
+
+
+def test_an_address_that_was_used_only_reads(browser, explorer):
+    url = explorer.url
+    open_page(browser, url).close()
+    page = open_page(browser, url)  # another profile, without the cookie
+    assert page.get_by_role("button", name="Rename").count() == 0
+    assert "was used before" in page.locator("#tip").inner_text()
+    page.close()
+
+
+def test_a_file_that_is_replaced_is_said(browser, tmp_path, taxonomy, texts):
+    taxonomy.save(tmp_path / "a.taxonomy")
+    explorer = Explorer(open_document(tmp_path / "a.taxonomy"), port=0).start()
+    page = open_page(browser, explorer.url)
+    cladify.Taxonomy.from_texts([text for text in texts if "violin" not in text], min_size=4).save(
+        tmp_path / "a.taxonomy"
+    )
+    until(page, "document.querySelector('#tip')?.textContent.includes('replaced')")
+    assert page.locator("#card .facts").first.inner_text().startswith("90 items")
+    page.close()
+    explorer.stop()
 
 
 def test_export_and_compare(page):

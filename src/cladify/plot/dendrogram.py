@@ -9,7 +9,7 @@ import numpy as np
 
 from cladify._kit.params import check_int
 from cladify._kit.text import one_line
-from cladify.errors import InvalidInput, MissingExtra
+from cladify.plot._figure import check_items, make_axes
 from cladify.tree._either import as_tree
 from cladify.tree._text import branches, skeleton
 
@@ -64,19 +64,11 @@ def dendrogram(
     ['cat … (2)', 'car … (2)']
     """
     tree = as_tree(tree)
-    n = tree.n_leaves
-    if items is not None and len(items) != n:
-        raise InvalidInput(f"items must have one entry a leaf ({n}), got {len(items)}.")
-    k = min(check_int("n_branches", n_branches, low=1), n)
+    check_items(tree, items)
+    k = min(check_int("n_branches", n_branches, low=1), tree.n_leaves)
     ends = branches(tree, k)
     root, children = skeleton(tree, ends)
-    if ax is None:
-        try:
-            from matplotlib import pyplot
-        except ImportError:
-            raise MissingExtra("Drawing", "plot") from None
-        _, ax = pyplot.subplots(figsize=(8, 1 + 0.2 * len(ends)), layout="constrained")
-
+    ax = make_axes(ax, (8, 1 + 0.2 * len(ends)))
     position = {v: float(i) for i, v in enumerate(ends)}
     for v in sorted(children):  # children come before parents
         position[v] = float(np.mean([position[child] for child in children[v]]))

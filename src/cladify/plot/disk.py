@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify._kit.params import check_int
-from cladify.errors import InvalidInput, MissingExtra
+from cladify.errors import InvalidInput
+from cladify.plot._figure import make_axes
 from cladify.tree._either import as_tree
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["animate_disk", "disk"]
 
 _LINE = "#9a9a9a"
+_SIZE = (6, 6)  # inches
 _MOST_NODES = 3000  # drawn with their branches; below, a million lines are a black ring
 
 
@@ -71,7 +73,7 @@ def disk(
         raise InvalidInput(f"embedding must have one row a leaf ({n}), got {len(Z)}.")
     if labels is not None and len(labels) != n:
         raise InvalidInput(f"labels must have one entry a leaf ({n}), got {len(labels)}.")
-    ax = _new_axes() if ax is None else ax
+    ax = make_axes(ax, _SIZE)
     _frame(ax)
     place = node_places(tree, Z)
     lines = [
@@ -114,7 +116,7 @@ def animate_disk(
     """
     if len(snapshots) == 0:
         raise InvalidInput("There are no snapshots; fit the model with n_snapshots above 0.")
-    ax = _new_axes()
+    ax = make_axes(None, _SIZE)
     from matplotlib.animation import FuncAnimation
 
     from cladify.hyperbolic import decode
@@ -127,14 +129,6 @@ def animate_disk(
         return [ax]
 
     return FuncAnimation(ax.figure, draw, frames=len(snapshots), interval=interval)  # type: ignore[arg-type]
-
-
-def _new_axes() -> Axes:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtra("Drawing", "plot") from None
-    return pyplot.subplots(figsize=(6, 6), layout="constrained")[1]
 
 
 def _frame(ax: Axes) -> None:
