@@ -333,7 +333,7 @@ def no_edges(count: int) -> tuple[np.ndarray, ...]:
 
 
 def choices(paths: list[str]) -> Piece:
-    """Name, nearest and similarity of clusters that could merge in some parts, by name; perhaps their weakest merges."""
+    """Name, nearest and similarity of clusters that could merge, of some parts, by name; perhaps weakest merges."""
     whole = [np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True)]
     order = np.argsort(whole[0])
     return tuple(column[order] for column in whole)
