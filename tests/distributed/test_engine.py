@@ -128,9 +128,7 @@ def test_a_checkpoint_goes_on_where_the_last_call_was(client, tmp_path, monkeypa
     folder.mkdir()
     shards(folder)
     options = {"method": "scc", "engine": "dask", "client": client, "checkpoint": tmp_path / "kept"}
-    monkeypatch.setattr(
-        "cladify.distributed._stages.rounds.rounds_tree", None
-    )  # after the graph
+    monkeypatch.setattr("cladify.distributed._stages.rounds.rounds_tree", None)  # after the graph
     with pytest.raises(TypeError):
         cladify.fit(folder, **options)
     monkeypatch.undo()

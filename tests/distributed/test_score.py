@@ -5,7 +5,7 @@ import pytest
 
 import cladify
 from cladify.distributed import ShardedGraph
-from cladify.distributed import _score as score
+from cladify.distributed._stages import score
 from cladify.distributed.sources import open_vectors
 from cladify.errors import InvalidInput
 

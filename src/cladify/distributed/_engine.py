@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cladify._estimator import TreeEstimator, tell, told_value
+from cladify._kit.files import listing
 from cladify._kit.params import check_int
 from cladify._kit.progress import Progress
 from cladify.data._vectors import check_sample_weight
@@ -139,8 +140,9 @@ def _fit(
         _check_seen(work, job)
         job = replace(job, work=work)
         if checkpoint is not None:
-            for message in job.repair():
-                warnings.warn(f"{message}; its stage is run again.", CladifyWarning, stacklevel=2)
+            damaged = job.repair()
+            if damaged:
+                warnings.warn(f"damaged: {listing(damaged)}; their stages are run again.", CladifyWarning, stacklevel=2)
         counted = [] if weight is None else [zlib.crc32(weight.tobytes())]
         own = f"{entry.name}-{_hash([_params(model), *counted])}"
         tree = _kept_tree(work, own + ".tree", vectors.n)

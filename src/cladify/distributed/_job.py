@@ -132,7 +132,10 @@ class Job:
         return [receipt for receipt in found if receipt is not None]
 
     def repair(self) -> list[str]:
-        """Checks what earlier runs left in the work folder and removes damaged pieces, whose stages then run again."""
+        """Checks what earlier runs left in the work folder and removes damaged pieces, whose stages then run again.
+
+        Gives the paths of these pieces.
+        """
         from dask import delayed
 
         work = self.work
@@ -143,7 +146,7 @@ class Job:
         damaged: dict[str, list[str]] = {}
         for folder, found in zip(owners, self.run(checks, "check the checkpoint") if checks else [], strict=True):
             damaged.setdefault(folder.folder, []).extend(found)
-        return [message for folder in folders for message in folder.forget(damaged.get(folder.folder, []))]
+        return [path for folder in folders for path in folder.forget(damaged.get(folder.folder, []))]
 
     # --- tasks --------------------------------------------------------------------------------------------------------
 

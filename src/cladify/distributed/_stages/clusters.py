@@ -1,6 +1,6 @@
 """The clusters of one part between two rounds, in files, and the steps of a round on them.
 
-The contraction of the native core (``core/agglomerate/rounds/contract.hpp``), equal digit for digit: a cluster
+The same contraction as the native one (``core/agglomerate/rounds/contract.hpp``), cluster by cluster and digit for digit: a cluster
 is named after its smallest point, and lives in the part of that (:class:`Homes`); only clusters whose nearest has
 changed are looked at again; edges are added up in the same order. So the merges are those of the local engine, whatever
 the number of parts.
@@ -333,7 +333,7 @@ def no_edges(count: int) -> tuple[np.ndarray, ...]:
 
 
 def choices(paths: list[str]) -> Piece:
-    """Name, nearest and similarity of clusters that could merge in some parts, by name; or their weakest merges."""
+    """Name, nearest and similarity of clusters that could merge, of some parts, by name; perhaps weakest merges."""
     whole = [np.concatenate(column) for column in zip(*(read_arrays(path).values() for path in paths), strict=True)]
     order = np.argsort(whole[0])
     return tuple(column[order] for column in whole)

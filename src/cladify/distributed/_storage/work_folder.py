@@ -111,7 +111,7 @@ class WorkFolder:
         return [names[i : i + _BATCH] for i in range(0, len(names), _BATCH)]
 
     def forget(self, damaged: Sequence[str]) -> list[str]:
-        """Remove damaged pieces; gives a message for each.
+        """Remove damaged pieces; gives their paths.
 
         Where files were dropped, what a piece was made of may be gone: then all stages of this folder run again.
         """
@@ -123,7 +123,7 @@ class WorkFolder:
         for name in names:
             for file in (name, name + ".json"):
                 Path(self.path(file)).unlink(missing_ok=True)
-        return [f"{self.path(name)} is damaged" for name in names]
+        return [self.path(name) for name in names]
 
     def _dropped(self) -> list[str]:
         found = self._read(_DROPPED)
