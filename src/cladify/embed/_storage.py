@@ -73,7 +73,7 @@ def _read(path: Path, *, with_tensors: bool) -> tuple[dict[str, Any], dict[str, 
         raise FileError(f"{path} is not a model that cladify wrote.")
     if header["format"] != FORMAT:
         raise FileError(
-            f"{path} has format {str(header['format'])[:40]!r}, this cladify reads {FORMAT}; a newer cladify may read it."
+            f"{path} has format {str(header['format'])[:40]!r}, this cladify reads {FORMAT}; a newer cladify may do."
         )
     return header, tensors
 
