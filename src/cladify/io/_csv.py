@@ -6,9 +6,11 @@ are found here and are errors, so that no row and no column is left out without 
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -118,29 +120,25 @@ class TextTable:
 
     # --- Arrow --------------------------------------------------------------------------------------------------------
 
-    def _reader(self, convert: Any, block: int, at_bad_row: Any = None) -> Any:
+    def _reader(self, convert: Any, block: int) -> Any:
         import pyarrow as pa
-        from pyarrow import csv
+        from pyarrow import csv as arrow
 
-        return csv.open_csv(
+        return arrow.open_csv(
             self.path if self._data is None else pa.BufferReader(self._data),
-            read_options=csv.ReadOptions(
-                block_size=min(_MOST, max(block, 2 * self._row + 2)),
-                autogenerate_column_names=not self._header,
-                use_threads=at_bad_row is None,  # only one thread counts the rows
+            read_options=arrow.ReadOptions(
+                block_size=min(_MOST, max(block, 2 * self._row + 2)), autogenerate_column_names=not self._header
             ),
-            parse_options=csv.ParseOptions(
-                delimiter=self._delimiter, newlines_in_values=self._newlines, invalid_row_handler=at_bad_row
-            ),
+            parse_options=arrow.ParseOptions(delimiter=self._delimiter, newlines_in_values=self._newlines),
             convert_options=convert,
         )
 
     @cached_property
     def _sample(self) -> pa.RecordBatch:
         """The first block, with the types that Arrow finds in it."""
-        from pyarrow import csv
+        from pyarrow import csv as arrow
 
-        with self._errors(), self._reader(csv.ConvertOptions(), HEAD) as reader:
+        with self._errors(), self._reader(arrow.ConvertOptions(), HEAD) as reader:
             return reader.read_next_batch()
 
     @cached_property
@@ -157,12 +155,12 @@ class TextTable:
     def batches(self, columns: Sequence[str], *, as_text: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows of some columns, in the types of the schema or as the text that the file has."""
         import pyarrow as pa
-        from pyarrow import csv
+        from pyarrow import csv as arrow
 
         schema = self.schema
         kinds = dict(zip(schema.names, schema.types, strict=True))
         wanted = {name: pa.string() if as_text else kinds[name] for name in columns}
-        options = csv.ConvertOptions(column_types=wanted, include_columns=list(columns), strings_can_be_null=False)
+        options = arrow.ConvertOptions(column_types=wanted, include_columns=list(columns), strings_can_be_null=False)
         with self._errors(), self._reader(options, BLOCK) as reader:
             yield from reader
 
@@ -199,23 +197,17 @@ class TextTable:
 
     def refuse_row(self) -> None:
         """Raise with the first row that has more or fewer cells than there are columns."""
-        from pyarrow import csv
-
-        bad: list[Any] = []
-
-        def at_bad_row(row: Any) -> str:
-            bad.append(row)
-            return "skip"
-
-        with self._reader(csv.ConvertOptions(), BLOCK, at_bad_row) as reader:
-            while not bad:
-                reader.read_next_batch()
-        row = bad[0]
-        where = "" if row.number is None or self._newlines else f", line {row.number}"
-        raise FileError(
-            f"{self.path}{where}: expected {row.expected_columns} columns as in the first line, got "
-            f"{row.actual_columns}: {row.text[:40]!r}. Texts with separators or line ends must stand in quotes."
-        ) from None
+        with self._file() as file, suppress(csv.Error):  # Arrow's own error stands where this finds none
+            text = io.TextIOWrapper(file, encoding="utf-8", errors="replace", newline="")
+            rows = csv.reader(text, delimiter=self._delimiter)
+            width = 0
+            for row in filter(None, rows):
+                width = width or len(row)
+                if len(row) != width:
+                    raise FileError(
+                        f"{self.path}, line {rows.line_num}: expected {width} columns as in the first line, got "
+                        f"{len(row)}. Texts with separators or line ends must stand in quotes."
+                    ) from None
 
     def _errors(self) -> _Errors:
         return _Errors(self)
