@@ -1,4 +1,4 @@
-"""What every estimator shares: the scikit-learn calling convention around a function from data to a `Tree`."""
+"""The base of the estimators of trees: scikit-learn's conventions around a function from data to a `Tree`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from cladify._kit.params import Check, integer, number, optional
+from cladify._kit.estimator import Estimator
+from cladify._kit.params import integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._version import __version__
-from cladify.data._vectors import column_names
 from cladify.data.points import Points, as_points
 from cladify.errors import InvalidInput
 from cladify.neighbors._nearest import nearest
 from cladify.tree import Tree
 
-__all__ = ["TreeEstimator", "tell", "told_value"]
+__all__ = ["TreeEstimator", "complete_info", "plain_value"]
 
 
-class TreeEstimator(ClusterMixin, BaseEstimator):
+class TreeEstimator(ClusterMixin, Estimator):
     """Base of the estimators: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
 
     A subclass stores its parameters in ``__init__``, lists their checks in ``_checks``, and implements
@@ -30,7 +30,6 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     becomes ``labels_``.
     """
 
-    _checks: ClassVar[dict[str, Check]] = {}
     #: False where ``_fit`` finds NaN and infinity on its own way, which saves a pass over the data.
     _finite: ClassVar[bool] = True
 
@@ -60,16 +59,14 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         began = time.perf_counter()
         with reporting(progress) as report:
             self.tree_: Tree = self._fit(points, report)
-        tell(self, self.tree_.info, points, time.perf_counter() - began)
+        complete_info(self, self.tree_.info, points, time.perf_counter() - began)
         self.n_features_in_: int = points.d
         self.points_: Points = points
         self._labels = self._cut()
         return self
 
     def check_params(self) -> None:
-        """Raise where a parameter cannot be used as it is."""
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        super().check_params()
         self._check_cut()
 
     def predict(self, X: Any, *, n_clusters: int | None = None, height: float | None = None) -> np.ndarray:
@@ -121,11 +118,6 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
     def _fit(self, points: Points, report: Progress) -> Tree:
         raise NotImplementedError
 
-    def _check_names(self, X: Any, *, reset: bool) -> None:
-        """``feature_names_in_``: the columns of a data frame, which later ones must have too."""
-        if column_names(X) is not None or hasattr(self, "feature_names_in_"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-
     def _check_cut(self) -> None:
         """Before the work, not after it."""
         n_clusters = getattr(self, "n_clusters", None)
@@ -157,11 +149,11 @@ class TreeEstimator(ClusterMixin, BaseEstimator):
         return self.fit(X, y, **kwargs).labels_
 
 
-def tell(model: BaseEstimator, info: dict[str, Any], points: Points, seconds: float) -> None:
-    """Complete the info of a result: first what every method tells, then what this one found out on its way."""
+def complete_info(model: BaseEstimator, info: dict[str, Any], points: Points, seconds: float) -> None:
+    """Complete the info of a result: first the entries that every method has, then those of this method."""
     found = dict(info)
-    params = {name: told_value(value) for name, value in model.get_params(deep=False).items()}
-    told = {
+    params = {name: plain_value(value) for name, value in model.get_params(deep=False).items()}
+    common = {
         "method": found.pop("method", type(model).__name__),
         "params": params,
         "metric": points.metric,
@@ -174,17 +166,21 @@ def tell(model: BaseEstimator, info: dict[str, Any], points: Points, seconds: fl
         "approximations": found.pop("approximations", []) + _approximations(found),
     }
     info.clear()
-    info.update(told | {name: value for name, value in found.items() if name not in told})
+    info.update(common | {name: value for name, value in found.items() if name not in common})
 
 
-def told_value(value: Any) -> Any:
-    """A parameter as info keeps it: plain values, and what else there is by its name."""
+def plain_value(value: Any) -> Any:
+    """A parameter as info keeps it: plain values as they are, arrays as lists, other objects by their name."""
     plain = isinstance(value, (bool, int, float, str, type(None), list, tuple))
     return value if plain else value.tolist() if isinstance(value, np.ndarray) else str(value)
 
 
 def _approximations(found: dict[str, Any]) -> list[str]:
-    """What the tree's exactness stops at, in words."""
+    """The approximations that the tree was made with, in words."""
     graph = found.get("neighbors", {})
-    told = [f"neighbours by {graph['method']}, recall {graph['recall']:.3f}"] if "recall" in graph else []
-    return [*told, f"epsilon {found['epsilon']:g}"] if found.get("epsilon") else told
+    named = [f"neighbours by {graph['method']}, recall {graph['recall']:.3f}"] if "recall" in graph else []
+    return [*named, f"epsilon {found['epsilon']:g}"] if found.get("epsilon") else named
+
+
+# The names that the online methods and the Dask engine still use.
+tell, told_value = complete_info, plain_value

@@ -135,13 +135,6 @@ def test_threads_change_nothing() -> None:
     np.testing.assert_array_equal(one, two)
 
 
-def test_cuts_as_functions() -> None:
-    tree = Tree([4, 4, 5, 5, 6, 6, -1])
-    assert flat.by_count(tree, 2).tolist() == tree.cut(n_clusters=2).tolist()
-    assert flat.by_height(tree, 1.0).tolist() == tree.cut(height=1.0).tolist()
-    assert flat.by_size(tree, max_size=1).tolist() == [0, 1, 2, 3]
-
-
 def test_bad_input() -> None:
     tree = Tree([3, 3, 4, 4, -1])
     with pytest.raises(InvalidInput, match="X has 2 rows and the tree 3 leaves"):

@@ -1,11 +1,11 @@
-"""`neighbors`: its warnings before the work."""
+"""`neighbors`: its warnings before the work, and the index that grows."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import cladify
-from cladify.errors import CladifyWarning
+from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import build
 
 
@@ -40,3 +40,16 @@ def test_other_sparse_rows_are_not(no_search):
     for rows in (ring(500), lopsided, ring(20_000)[:, :19_000]):
         with pytest.raises(Stop):
             cladify.neighbors(rows, 3)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot"])
+def test_the_growing_index_finds_what_an_exact_search_finds(metric):
+    X = np.random.default_rng(0).normal(size=(600, 12)).astype(np.float32)
+    points = np.concatenate([X, X[:20]])  # with duplicates, which must not hide a neighbour
+    exact, graph = (cladify.neighbors(points, 8, metric=metric, method=method) for method in ("exact", "ann"))
+    assert graph.info["method"] == "ann" and len(graph.indices) == len(exact.indices)
+    pairs = zip(graph.indices.reshape(-1, 8), exact.indices.reshape(-1, 8), strict=True)
+    assert np.mean([len(set(a) & set(b)) / 8 for a, b in pairs]) >= 0.95
+    assert (graph.indices.reshape(-1, 8) != np.arange(620)[:, None]).all()
+    with pytest.raises(InvalidInput, match="'ann' needs dense rows and another metric than 'jaccard'"):
+        cladify.neighbors(np.abs(X), 3, metric="jaccard", method="ann")

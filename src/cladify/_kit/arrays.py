@@ -132,3 +132,9 @@ def aligned(array: np.ndarray) -> np.ndarray:
     The native core reads whole words, and some processors fault on any other address.
     """
     return np.require(array, requirements="A")
+
+
+def column_names(X: Any) -> list[str] | None:
+    """The names of a data frame's columns."""
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(name) for name in columns]

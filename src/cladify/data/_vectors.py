@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify._kit.arrays import aligned
+from cladify._kit.arrays import aligned, column_names
 from cladify._kit.parallel import resolve_jobs, row_blocks
 from cladify.errors import InvalidInput, InvalidType
 
@@ -33,12 +33,6 @@ def is_sparse(X: Any) -> bool:
 def columns_in_use(X: Any) -> np.ndarray:
     """The columns of sparse rows that store something, and one at least: the others change no distance."""
     return np.union1d([0], X.indices)
-
-
-def column_names(X: Any) -> list[str] | None:
-    """The names of a data frame's columns."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
 
 
 def check_vectors(

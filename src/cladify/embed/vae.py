@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from cladify._kit.estimator import Estimator
 from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import (
     Check,
@@ -33,7 +34,7 @@ __all__ = ["VAE"]
 _LARGE = 1e15  # values up to here, and down to one in so many, have squares that float32 holds
 
 
-class VAE(TransformerMixin, BaseEstimator):
+class VAE(TransformerMixin, Estimator):
     r"""Variational autoencoder with a standard normal prior.
 
     Maximises the evidence lower bound
@@ -138,8 +139,7 @@ class VAE(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None, *, progress: ProgressLike | Progress = None) -> Self:
         """Train on the rows of ``X``."""
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        self.check_params()
         half = check_choice("precision", self.precision, ["float32", "bfloat16"]) == "bfloat16"
         X = _as_float32(check_vectors(X, accept_sparse=False), least=1.0 / _LARGE)
         going_on = self.warm_start and hasattr(self, "network_")

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from cladify._kit.estimator import Estimator
 from cladify._kit.params import Check, check_labels, check_random_state, choice, integer
 from cladify.data._vectors import check_vectors
 from cladify.errors import InvalidInput
@@ -39,7 +39,7 @@ def pair_features(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.stack([cosine, np.sqrt((apart**2).sum(axis=1)), apart.max(axis=1), apart.mean(axis=1)], axis=1)
 
 
-class LearnedLinkage(BaseEstimator):
+class LearnedLinkage(Estimator):
     r"""The mean probability, over the pairs of two clusters, that the two items of a pair belong together.
 
     A classifier is trained on pairs of labelled items: each with its nearest neighbours, which hold the cases that are
@@ -94,8 +94,7 @@ class LearnedLinkage(BaseEstimator):
         y : array of shape (n,)
             The entity of each item.
         """
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        self.check_params()
         X = check_vectors(X, accept_sparse=False, min_rows=3)
         y = check_labels(y, len(X))
         a, b = training_pairs(X, y, self.n_neighbors, self.random_state)
@@ -137,7 +136,7 @@ class LearnedLinkage(BaseEstimator):
         return values
 
 
-class BlockLinkage(BaseEstimator):
+class BlockLinkage(Estimator):
     r"""A learned linkage that a tree's sums give at once: the mean log-odds that two items belong together.
 
     Rows are made of blocks of columns (a description's embedding, a name's, …). Logistic regression on the cosines of
@@ -190,8 +189,7 @@ class BlockLinkage(BaseEstimator):
         """Learn from items whose entities are known; ``X`` and ``y`` as in :meth:`LearnedLinkage.fit`."""
         from sklearn.linear_model import LogisticRegression
 
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        self.check_params()
         X = check_vectors(X, accept_sparse=False, min_rows=3)
         y = check_labels(y, len(X))
         ends = list(self.blocks)

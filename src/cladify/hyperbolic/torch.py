@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 
 from cladify import _core
+from cladify._kit.estimator import Estimator
 from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import Check, check_random_state, integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
@@ -239,7 +240,7 @@ class HyperbolicLogisticRegression(nn.Module):
         return 2 * size / (1 - pp) * torch.asinh(2 * inner / (room.clamp_min(1e-15) * size))
 
 
-class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
+class HyperbolicClassifier(ClassifierMixin, Estimator):
     """Classes of rows of which some have a label, from a tree that is learnt together with them (section 6.4 of [1]_).
 
     All rows take part in HypHC's loss, here over a graph of neighbours; those with a label also in the cross-entropy of
@@ -321,8 +322,7 @@ class HyperbolicClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, init: Tree | None = None, progress: ProgressLike = None) -> Self:
         """Learn from the labels in ``y``; -1 stands for none. ``init`` is a tree whose order of leaves to start from
         instead of that of :class:`cladify.BisectConquer`."""
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        self.check_params()
         label = np.asarray(y)
         known = np.flatnonzero(label != -1)
         if len(known) == 0:

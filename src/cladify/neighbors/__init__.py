@@ -11,10 +11,9 @@ from typing import Any
 
 from cladify.data._exact import Neighborhoods
 from cladify.data.graph import NeighborGraph
-from cladify.neighbors._ann import AnnIndex
 from cladify.neighbors.build import neighbors, query
 
-__all__ = ["AnnIndex", "NeighborGraph", "Neighborhoods", "neighbors", "query"]
+__all__ = ["NeighborGraph", "Neighborhoods", "neighbors", "query"]
 
 
 class _CallableModule(ModuleType):

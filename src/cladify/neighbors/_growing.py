@@ -15,10 +15,14 @@ import numpy as np
 
 from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
-from cladify.data._exact import empty_heaps
+from cladify._kit.params import check_random_state
+from cladify._kit.progress import Progress
+from cladify.data._exact import Nearest, decide, empty_heaps
+from cladify.data._frame import Frame, Rows
+from cladify.data.similarity import Similarity
 from cladify.neighbors._growing_cells import GrowingCells
 
-__all__ = ["Arrived", "GrowingRows"]
+__all__ = ["Arrived", "GrowingRows", "growing_neighbors"]
 
 _EXACT, _FEW = 20_000, 64  # rows up to which all are looked at, of their own accord and where cells are asked for
 _QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
@@ -132,9 +136,13 @@ class GrowingRows:
 
     def nearest(self, z: np.ndarray, k: int) -> np.ndarray:
         """Slots of the ``k`` rows nearest to each of ``z``, nearest first; -1 where there are fewer."""
-        keys, locks = empty_heaps(len(z), k)
+        return _best(self.candidates(z, k), k)[0]
+
+    def candidates(self, z: np.ndarray, capacity: int) -> np.ndarray:
+        """The best rows for each of ``z`` by float32 scores, as the native heaps keep them."""
+        keys, locks = empty_heaps(len(z), capacity)
         self._offer_present(z, keys, locks, None)
-        return _best(keys, k)[0]
+        return keys
 
     def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Values and arrays that say all there is to say."""
@@ -245,6 +253,24 @@ class GrowingRows:
     def _there(self) -> np.ndarray:
         """Slots that hold a row."""
         return np.flatnonzero(np.isfinite(self._bias[: self._used])).astype(np.int32)
+
+
+def growing_neighbors(
+    X: np.ndarray, k: int, similarity: Similarity, *, random_state: Any, n_jobs: int | None, report: Progress
+) -> Nearest:
+    """About the ``k`` nearest other rows of every row, from the cells of an index that holds them all."""
+    assert similarity.order is not None
+    rows = Rows.of(X, Frame.of(X, similarity.order, n_jobs), n_jobs)
+    index = GrowingRows(method="cells", seed=int(check_random_state(random_state).integers(2**31)), n_jobs=n_jobs)
+    with report.stage("index", 1) as advance:
+        index.put(rows.z, None if similarity.order == "product" else rows.length**2)
+        advance(1)
+    ids = np.arange(len(rows), dtype=np.int32)
+    keys = index.candidates(rows.z, k + 1)
+    found = decide(rows, rows, ids, keys, k + 1, similarity, None, n_jobs=n_jobs, report=report)
+    other = found.indices != ids[:, None]
+    other[other.all(axis=1), k] = False  # a row that did not find itself has one neighbour too many
+    return Nearest(found.indices[other].reshape(-1, k), found.values[other].reshape(-1, k))
 
 
 class _Reached:

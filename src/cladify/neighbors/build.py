@@ -19,7 +19,7 @@ from cladify.data.graph import NeighborGraph
 from cladify.data.points import as_points
 from cladify.data.similarity import Similarity
 from cladify.errors import CladifyWarning, InvalidInput
-from cladify.neighbors._ann import ann_neighbors
+from cladify.neighbors._growing import growing_neighbors
 from cladify.neighbors._shards import shard_neighbors
 
 __all__ = ["Neighborhoods", "neighbors", "query"]
@@ -54,8 +54,8 @@ def neighbors(
     method : {"auto", "exact", "shards", "ann"}
         ``"exact"`` computes every pair once by blocks of matrix products (n²d work). ``"shards"`` compares rows of
         nearby cells only (about n^1.5 d) and finds the share ``recall`` of the neighbours; for dense rows and metrics
-        that order neighbours by a distance or an angle. ``"ann"`` asks an index that can also grow and shrink
-        (:class:`~cladify.neighbors.AnnIndex`, the extra ``ann``). ``"auto"`` is exact as long as that takes seconds.
+        that order neighbours by a distance or an angle. ``"ann"`` asks the index of the
+        online methods, which also takes products. ``"auto"`` is exact as long as that takes seconds.
     recall : float
         The share of true neighbours that ``"shards"`` is to find. What it reaches, measured on a sample of rows, is
         in ``info``.
@@ -102,8 +102,10 @@ def neighbors(
             )
             info |= plan.info
         else:
-            search = exact_neighbors if method == "exact" else ann_neighbors
-            found = search(X, k, similarity, n_jobs=n_jobs, report=report)
+            if method == "exact":
+                found = exact_neighbors(X, k, similarity, n_jobs=n_jobs, report=report)
+            else:
+                found = growing_neighbors(X, k, similarity, random_state=random_state, n_jobs=n_jobs, report=report)
             indices, values = found.indices, store(found.values)
     return _graph(indices, values, similarity, info)
 
@@ -116,6 +118,8 @@ def _choose(method: str, X: Any, similarity: Similarity) -> str:
             "dense rows, got sparse ones" if is_sparse(X) else f"cosine or a Euclidean metric, got {str(similarity)!r}"
         )
         raise InvalidInput(f"method 'shards' needs {what}. Use method='exact'.")
+    if method == "ann" and (is_sparse(X) or similarity.order is None):
+        raise InvalidInput(f"method 'ann' needs dense rows and another metric than {str(similarity)!r}; use 'exact'.")
     if method != "auto":
         return method
     n, d = X.shape

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
-
-from cladify._estimator import tell
-from cladify._kit.params import Check
+from cladify._estimator import complete_info
+from cladify._kit.estimator import Estimator
 from cladify._kit.progress import Progress, ProgressLike, reporting
-from cladify.data._vectors import column_names
 from cladify.data.points import Points, as_points
 from cladify.errors import InvalidInput
 from cladify.tree.dag import ClusterDag
@@ -19,10 +15,8 @@ from cladify.tree.dag import ClusterDag
 __all__ = ["DagEstimator"]
 
 
-class DagEstimator(BaseEstimator):
+class DagEstimator(Estimator):
     """Base of the estimators of overlapping clusters: ``fit`` checks the parameters, calls ``_fit``, keeps ``dag_``."""
-
-    _checks: ClassVar[dict[str, Check]] = {}
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, progress: ProgressLike | Progress = None
@@ -44,17 +38,15 @@ class DagEstimator(BaseEstimator):
         -------
         The estimator itself, with ``dag_``.
         """
-        for name, check in self._checks.items():
-            check(name, getattr(self, name))
+        self.check_params()
         if sample_weight is not None:
             raise InvalidInput(f"{type(self).__name__} has no use for sample_weight; repeat or drop rows instead.")
-        if column_names(X) is not None:
-            validate_data(self, X, reset=True, skip_check_array=True)
+        self._check_names(X, reset=True)
         points = as_points(X, getattr(self, "metric", "sqeuclidean"))
         began = time.perf_counter()
         with reporting(progress) as report:
             self.dag_: ClusterDag = self._fit(points, report)
-        tell(self, self.dag_.info, points, time.perf_counter() - began)
+        complete_info(self, self.dag_.info, points, time.perf_counter() - began)
         self.n_features_in_: int = points.d
         self.points_: Points = points
         return self
