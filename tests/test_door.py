@@ -121,6 +121,48 @@ def test_what_is_no_matrix_of_numbers(name, form):
     assert "\n" not in str(raised.value)
 
 
+#: Flags, of which any value is true or false, and what a method takes for the sake of others and never uses.
+ANYTHING = {
+    "allow_single_cluster",
+    "balance",
+    "full_tree",
+    "n_jobs",
+    "random_state",
+    "restructure",
+    "single_elimination",
+    "single_search",
+    "until_stable",
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_parameter_of_no_use_is_named(name):
+    """Every method, every parameter: what cannot be a value is refused in one line that has the parameter's name."""
+    cls = METHODS[name].load()
+    for parameter in set(cls().get_params()) - ANYTHING:
+        with pytest.raises(CladifyError, match=parameter) as raised:
+            cls(**FEW_STEPS.get(name, {}) | {parameter: object()}).fit(X)
+        assert "\n" not in str(raised.value)
+
+
+BAD_ROWS = {
+    "NaN": (with_one(np.nan), "X has NaN in 1 row"),
+    "infinity": (with_one(np.inf), "X has inf in 1 row"),
+    "no rows": (np.empty((0, 3)), "0 sample|at least|minimum"),
+    "no columns": (np.empty((5, 0)), "0 feature|at least|minimum"),
+    "one dimension": (np.arange(5.0), "2-D|2D"),
+}
+
+
+@pytest.mark.parametrize("form", BAD_ROWS)
+@pytest.mark.parametrize("name", METHODS)
+def test_rows_of_no_use(name, form):
+    data, message = BAD_ROWS[form]
+    with pytest.raises(CladifyError, match=message) as raised:
+        METHODS[name].load()().fit(data)
+    assert "\n" not in str(raised.value)
+
+
 def test_indices_outside_in_every_door():
     tree = cladify.fit(X, "hac")
     for call in (cladify.neighbors, lambda A: cladify.score(tree, A), lambda A: cladify.refine(tree, A)):
