@@ -346,15 +346,6 @@ EXPECTED = {
 }
 
 
-#: Methods for which a whole weight is the same as so many copies of the row, and 0 the same as none, at every cut.
-WEIGHTS_ARE_COPIES = ("hac", "reciprocal", "scc")
-OTHER_WEIGHTS = dict.fromkeys(
-    ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data"),
-    "copies of a row are rows that are drawn, joined or counted on their own (docs/input.md)",
-)
-
-
 @on_every_method
 def test_scikit_learn_conventions(name, conforms):
-    other = {} if name in WEIGHTS_ARE_COPIES else OTHER_WEIGHTS
-    conforms(METHODS[name].load()(**FEW_STEPS.get(name, {})), **other, **EXPECTED.get(name, {}))
+    conforms(METHODS[name].load()(**FEW_STEPS.get(name, {})), **EXPECTED.get(name, {}))
