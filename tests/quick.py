@@ -1,6 +1,7 @@
 """Parameters for tests of forms, types, errors and repetition, where a good tree is not the question."""
 
 import pytest
+from hypothesis import settings
 
 #: Methods whose time is a number of steps; by default they take hundreds.
 FEW_STEPS = {
@@ -13,3 +14,8 @@ FEW_STEPS = {
 def seeds(count: int, daily: int = 4) -> list:
     """Seeds 0 … count−1 for `pytest.mark.parametrize`, those after the first few for `make test-all`."""
     return [*range(daily), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(daily, count))]
+
+
+def repeats(count: int) -> range:
+    """0 … count−1 for a loop over random cases in `make test-all`, a fifth of it in `make test`."""
+    return range(count if settings.default.max_examples >= 200 else count // 5)

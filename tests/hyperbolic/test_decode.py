@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quick import seeds
+from quick import repeats, seeds
 from trees import random_tree
 
 import cladify
@@ -44,9 +44,9 @@ def random_binary(seed, low=2, high=18):
     return cladify.RandomTree(kind=kind, random_state=seed).fit(np.zeros((n, 1))).tree_
 
 
-def test_lemma_c2_on_500_random_trees():
+def test_lemma_c2_on_random_trees():
     """Spread embeddings: common ancestors of every triplet differ by more than 1, and both decoders give the tree."""
-    for seed in range(500):
+    for seed in repeats(500):
         tree = random_binary(seed)
         Z = embed_tree(tree, spread=1.2)
         n = tree.n_leaves

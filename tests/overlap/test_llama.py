@@ -8,6 +8,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from quick import repeats
 from scipy.sparse import csr_array
 
 import cladify
@@ -107,7 +108,7 @@ def positive_cosines(X) -> NeighborGraph:
 @pytest.mark.parametrize("linkage", ["average", "exact-average", "single"])
 @pytest.mark.filterwarnings("ignore:The graph has")
 def test_agrees_with_the_definition_on_small_graphs(linkage, merge_equal):
-    for seed in range(200):
+    for seed in repeats(200):
         graph = random_graph(seed, whole_numbers=seed % 2 == 0)
         max_parents = (None, 1, 2, 5)[seed // 2 % 4]
         W = graph.to_scipy().toarray().astype(float)
@@ -139,7 +140,7 @@ def cliques(seed: int) -> tuple[NeighborGraph, np.ndarray]:
 
 def test_theorem_8_separated_clusters_are_nodes():
     """The linkage must be a function of sets: the update rule of average linkage is only close to one."""
-    for seed in range(100):
+    for seed in repeats(100):
         graph, y = cliques(seed)
         assert contains(Llama(max_parents=None, n_rounds=None, linkage="exact-average", n_jobs=1).fit(graph).dag_, y)
         within = Llama(max_parents=None, n_rounds=14, linkage="exact-average", n_jobs=1)  # proposition 7
@@ -153,7 +154,7 @@ def test_theorem_8_separated_clusters_are_nodes():
 
 @pytest.mark.filterwarnings("ignore:The graph has")
 def test_proposition_3_noise_misleads_trees_and_not_llama():
-    for seed in range(100):
+    for seed in repeats(100):
         X, y = datasets.make_noisy_separated(48, 4, random_state=seed)
         dag = Llama(max_parents=None, n_rounds=None, linkage="exact-average", n_jobs=1).fit(positive_cosines(X)).dag_
         assert contains(dag, y), f"seed {seed}"
