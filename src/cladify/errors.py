@@ -7,6 +7,7 @@
      │    ├── InvalidTree                  arrays that break a rule of Tree
      │    ├── InvalidType  (TypeError)     data that are not numbers
      │    └── FileError                    a file that cannot be read as what it should be
+     │         └── Stale                   a file that somebody else has changed meanwhile
      ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
      └── MissingExtra      (ImportError)   an optional part is not installed
     CladifyWarning          (UserWarning)   the result is not quite what was asked for; says what it is
@@ -25,6 +26,7 @@ __all__ = [
     "InvalidType",
     "MissingExtra",
     "NotEnoughMemory",
+    "Stale",
 ]
 
 
@@ -46,6 +48,10 @@ class InvalidType(InvalidInput, TypeError):
 
 class FileError(InvalidInput):
     """A file that cannot be read as what it should be, or cannot be written."""
+
+
+class Stale(FileError):
+    """A file that another process or object has changed since it was read; nothing was written."""
 
 
 class NotEnoughMemory(CladifyError, MemoryError):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify.errors import InvalidInput
+from cladify.errors import CladifyError, InvalidInput, Stale
 from cladify.explore._picture import picture_of
 from cladify.explore._shared import also_in
 from cladify.explore._text import Items
@@ -161,32 +161,55 @@ class Document:
     # --- edits --------------------------------------------------------------------------------------------------------
 
     def edit(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Do what the page asks for, save it, and look anew; an edit that cannot be done changes nothing."""
-        taxonomy = self.taxonomy
-        made: int | None = None
+        """Do what the page asks for and save it; an edit that cannot be done or saved changes nothing.
+
+        Where another has changed the file meanwhile, that is :class:`~cladify.errors.Stale`, and the document shows the
+        file as it is now.
+        """
         with self._lock:
-            kind = action.get("op")
-            if kind == "undo":
-                taxonomy.undo()
-            elif kind == "redo":
-                taxonomy.redo()
-            elif kind == "rename":
-                taxonomy.rename(self._node(action, "node"), _text(action, "name"))
-            elif kind == "merge":
-                node = taxonomy.merge([self._node(action, "node"), self._node(action, "with")])
-                made = int(taxonomy.keys[node])
-            elif kind == "move":
-                taxonomy.move(self._node(action, "node"), self._node(action, "to"))
-            elif kind == "collapse":
-                taxonomy.collapse(self._node(action, "node"))
-            elif kind == "hide":
-                taxonomy.hide(self._node(action, "node"))
-            else:
-                raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
+            try:
+                with self.taxonomy.editing(self.file) as taxonomy:
+                    made = self._do(taxonomy, action)
+            except Stale:
+                self._reload()
+                raise
             self.view = self._look()
-            if self.file is not None:
-                taxonomy.save_edits(self.file)
         return {"edits": {"done": len(taxonomy.edits.done), "undone": len(taxonomy.edits.undone)}, "node": made}
+
+    def _do(self, taxonomy: Taxonomy, action: dict[str, Any]) -> int | None:
+        """Do an edit; returns the key of the group that it made."""
+        kind = action.get("op")
+        if kind == "undo":
+            taxonomy.undo()
+        elif kind == "redo":
+            taxonomy.redo()
+        elif kind == "rename":
+            taxonomy.rename(self._node(action, "node"), _text(action, "name"))
+        elif kind == "merge":
+            node = taxonomy.merge([self._node(action, "node"), self._node(action, "with")])
+            return int(taxonomy.keys[node])
+        elif kind == "move":
+            taxonomy.move(self._node(action, "node"), self._node(action, "to"))
+        elif kind == "collapse":
+            taxonomy.collapse(self._node(action, "node"))
+        elif kind == "hide":
+            taxonomy.hide(self._node(action, "node"))
+        else:
+            raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
+        return None
+
+    def _reload(self) -> None:
+        """Show the file as it is now; labels, vectors and images of other items are dropped."""
+        assert self.file is not None
+        try:
+            taxonomy = type(self.taxonomy).load(self.file)
+        except CladifyError:
+            return
+        if not taxonomy.arrow_items.equals(self.taxonomy.arrow_items):
+            self._extra = dict.fromkeys(self._extra)
+            self.other = self.dag = self._agreement = None
+        self.taxonomy = taxonomy
+        self.view = self._look()
 
     def _node(self, action: dict[str, Any], name: str) -> int:
         key = action.get(name)
