@@ -48,8 +48,8 @@ def newsgroups(n: int, k: int) -> dict[str, Any]:
 @coherence.contestant("cladify", needs="cladify.taxonomy")
 def ours(text_utf8: np.ndarray, text_ptr: np.ndarray, labels: np.ndarray) -> list[list[str]]:
     from cladify import Tree
-    from cladify.taxonomy._names import node_keywords
-    from cladify.taxonomy._terms import count_terms
+    from cladify.taxonomy._names.names import node_keywords
+    from cladify.taxonomy._names.terms import count_terms
 
     n, k = len(labels), int(labels.max()) + 1
     tree = Tree(np.concatenate([n + labels, np.full(k, n + k), [-1]]))
@@ -118,8 +118,8 @@ def lines(n: int) -> dict[str, Any]:
 @names.contestant("cladify", needs="cladify.taxonomy")
 def name_lines(text_utf8: np.ndarray, text_ptr: np.ndarray) -> Any:
     from cladify import Tree
-    from cladify.taxonomy._names import choose_names, node_keywords
-    from cladify.taxonomy._terms import count_terms
+    from cladify.taxonomy._names.names import choose_names, node_keywords
+    from cladify.taxonomy._names.terms import count_terms
 
     n = len(text_ptr) - 1
     low = np.arange(n) * (n // 300) // n  # groups of some 300 lines that lie together, twelve of them in each above

@@ -7,6 +7,7 @@
      │    ├── InvalidTree                  arrays that break a rule of Tree
      │    ├── InvalidType  (TypeError)     data that are not numbers
      │    └── FileError                    a file that cannot be read as what it should be
+     │         └── Stale                   a file that somebody else has changed meanwhile
      ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
      ├── MissingExtra      (ImportError)   an optional part is not installed
      └── Stale                             the file was changed by another writer
@@ -48,6 +49,10 @@ class InvalidType(InvalidInput, TypeError):
 
 class FileError(InvalidInput):
     """A file that cannot be read as what it should be, or cannot be written."""
+
+
+class Stale(FileError):
+    """A file that another process or object has changed since it was read; nothing was written."""
 
 
 class NotEnoughMemory(CladifyError, MemoryError):

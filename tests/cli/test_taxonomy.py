@@ -53,7 +53,7 @@ def test_levels_table_and_name(cladify, posts):
 
 def test_a_namer_that_fails_loses_nothing(cladify, posts):
     Path("mynamer.py").write_text(
-        "from cladify.taxonomy import _namer as namer\nnamer.PAUSE = 0\n"
+        "from cladify.taxonomy._names import namer\nnamer.PAUSE = 0\n"
         "def good(views):\n    return [f'N{i}' for i, _ in enumerate(views)]\n"
         "def bad(views):\n    raise RuntimeError('no answer')\n"
     )

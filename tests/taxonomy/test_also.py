@@ -1,12 +1,15 @@
 """Which other groups items belong to: against brute force, after edits, in tables and in files."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import cladify
 from cladify import Taxonomy
 from cladify.errors import InvalidInput
-from cladify.taxonomy._also import Also
+from cladify.taxonomy._read.also import Also
+from cladify.taxonomy._read.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +121,7 @@ def test_files_keep_it(made, tmp_path):
     made.save(tmp_path / "a.taxonomy")
     again = Taxonomy.load(tmp_path / "a.taxonomy")
     assert all(made.also_in(v) == again.also_in(v) for v in range(made.tree.n_nodes))
-    made._beside = None  # as written before there was such a thing, or without a graph
+    made._now = Snapshot.of(replace(made._now.facts, also=None), made.edits)  # as without a graph
     made.save(tmp_path / "b.taxonomy")
     old = Taxonomy.load(tmp_path / "b.taxonomy")
     assert old.also_in(0) == [] and old.table()["also_1"].isna().all() and old.also_in(old.tree.root) == []

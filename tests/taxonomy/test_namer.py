@@ -10,7 +10,7 @@ from cladify.taxonomy import ClusterView
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("cladify.taxonomy._namer.PAUSE", 0.0)
+    monkeypatch.setattr("cladify.taxonomy._names.namer.PAUSE", 0.0)
 
 
 def test_every_group_but_the_root_is_asked_for(taxonomy):

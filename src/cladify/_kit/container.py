@@ -3,7 +3,12 @@
 The JSON member says ``format``, ``version``, ``cladify`` (the version that wrote it), whatever figures the format has,
 ``info``, and ``sha256``, the checksum of the arrays' bytes in the format's order. Arrays are in NumPy's ``.npy`` format
 1.0, little-endian, one-dimensional, so that ``numpy.load(path)["parent"]`` works. Nothing in a file is ever executed or
-unpickled, and no more memory is taken than the file has bytes. The same content always gives the same bytes.
+unpickled. The same content always gives the same bytes.
+
+A file is treated as hostile: :func:`members_of` bounds the directory of the archive and checks that every member is
+stored uncompressed, inside the file, and apart from all others, so that reading takes no more memory than the file has
+bytes. Files are read through their descriptor, never mapped: a file that is cut short meanwhile is an error, not a
+crash.
 """
 
 from __future__ import annotations
@@ -11,10 +16,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +30,33 @@ from cladify._kit.atomic import PathLike, atomic_write
 from cladify._version import __version__
 from cladify.errors import FileError, InvalidInput
 
-__all__ = ["Format", "formats_in", "narrow", "plain"]
+__all__ = [
+    "Format",
+    "Member",
+    "first_line",
+    "formats_in",
+    "members_of",
+    "narrow",
+    "npy_array",
+    "plain",
+    "read_member",
+]
 
 _META_LIMIT = 2**26
+_END = struct.Struct("<4s4H2LH")  # the record at the end of an archive
+_END_64 = struct.Struct("<4sQ2H2L4Q")  # the same in 64 bits, before a locator of 20 bytes and the record itself
+_LOCAL = struct.Struct("<4s5H3L2H")  # before the content of each member
+_MOST_DIRECTORY = 2**16  # bytes
+_MOST_NPY_HEADER = 2**16 + 16
+
+
+class Member(NamedTuple):
+    """Where a member of an archive begins (with its header, and its content), its size, and the CRC of its content."""
+
+    offset: int
+    start: int
+    size: int
+    crc: int
 
 
 @dataclass(frozen=True)
@@ -79,11 +110,7 @@ class Format:
         """``build(figures, arrays)`` of a file; anything else than a whole file of this format is a FileError."""
         try:
             with open(path, "rb") as file:
-                if not zipfile.is_zipfile(file):
-                    raise self.refuse(path, "it is not a zip archive, or it is cut short")
-                file.seek(0)
-                with zipfile.ZipFile(file) as archive:
-                    figures, arrays = self._read(archive, file.seek(0, io.SEEK_END), path)
+                figures, arrays = self._read(file, path)
             return build(figures, arrays)
         except FileError:
             raise
@@ -106,23 +133,18 @@ class Format:
             f"{path} is not a {self.what} that cladify can read: {why.rstrip('.')}. {self.writer} writes such files."
         )
 
-    def _read(
-        self, archive: zipfile.ZipFile, n_bytes: int, path: PathLike
-    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        members = {member.filename: member for member in archive.infolist()}
+    def _read(self, file: IO[bytes], path: PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        members = members_of(file, file.seek(0, io.SEEK_END))
         if self.meta not in members:
             raise self.refuse(path, f"it has no {self.meta}")
-        for member in members.values():
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size > n_bytes or member.flag_bits & 1:
-                raise self.refuse(path, f"its member {member.filename!r} is compressed, encrypted or cut short")
-        if members[self.meta].file_size > _META_LIMIT:
+        if members[self.meta].size > _META_LIMIT:
             raise self.refuse(path, f"{self.meta} is larger than {_META_LIMIT} bytes")
-        figures = json.loads(archive.read(self.meta))
+        figures = json.loads(read_member(file, self.meta, members))
         good = isinstance(figures, dict) and figures.get("format") == self.name
         if not good or not isinstance(figures.get("info"), dict):
             raise self.refuse(path, f"{self.meta} does not describe a {self.what}")
         self.check_version(figures.get("version"), f"{path}")
-        arrays = {name: self._array(archive, name) for name in self.dtypes if f"{name}.npy" in members}
+        arrays = {name: self._array(file, name, members) for name in self.dtypes if f"{name}.npy" in members}
         missing = [name for name in self.required if name not in arrays]
         if missing:
             raise self.refuse(path, f"it lacks {', '.join(missing)}")
@@ -130,17 +152,11 @@ class Format:
             raise self.refuse(path, "its checksum does not match: the file is damaged. Make it again or use a copy")
         return figures, arrays
 
-    def _array(self, archive: zipfile.ZipFile, name: str) -> np.ndarray:
-        data = archive.read(f"{name}.npy")
-        stream = io.BytesIO(data)
-        if np.lib.format.read_magic(stream) != (1, 0):
-            raise ValueError(f"{name} is not in .npy format 1.0")
-        with PARSING:
-            shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-        start = stream.tell()
-        if dtype.str not in self.dtypes[name] or len(shape) != 1 or shape[0] * dtype.itemsize != len(data) - start:
-            raise ValueError(f"{name} has dtype {dtype.str}, shape {shape} and {len(data) - start} bytes")
-        return aligned(np.frombuffer(data, dtype, offset=start))
+    def _array(self, file: IO[bytes], name: str, members: Mapping[str, Member]) -> np.ndarray:
+        array = npy_array(name, read_member(file, f"{name}.npy", members))
+        if array.dtype.str not in self.dtypes[name] or array.ndim != 1:
+            raise InvalidInput(f"{name} has dtype {array.dtype.str} and shape {array.shape}")
+        return array
 
     def _checksum(self, arrays: Mapping[str, np.ndarray]) -> str:
         digest = hashlib.sha256()
@@ -150,11 +166,104 @@ class Format:
         return digest.hexdigest()
 
 
+class _Part(io.RawIOBase):
+    """The first bytes of an open file as a file of their own."""
+
+    def __init__(self, file: IO[bytes], end: int) -> None:
+        self.file, self.end, self.at = file, end, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self.at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.at = max(0, offset + (0, self.at, self.end)[whence])
+        return self.at
+
+    def readinto(self, buffer: Any) -> int:
+        self.file.seek(self.at)
+        data = self.file.read(max(0, min(len(buffer), self.end - self.at)))
+        buffer[: len(data)] = data
+        self.at += len(data)
+        return len(data)
+
+
+def members_of(file: IO[bytes], end: int) -> dict[str, Member]:
+    """The members of the zip archive in the first ``end`` bytes of a file, each checked to be whole and by itself."""
+    _check_end(file, end)
+    try:
+        with zipfile.ZipFile(_Part(file, end)) as archive:
+            found, directory = archive.infolist(), archive.start_dir
+    except (zipfile.BadZipFile, NotImplementedError, UnicodeError, struct.error, ValueError, OverflowError) as error:
+        raise InvalidInput(f"it is not a zip archive, or it is cut short ({first_line(error)})") from None
+    members: dict[str, Member] = {}
+    free = 0  # where the next member may begin
+    for entry in sorted(found, key=lambda entry: entry.header_offset):
+        name = entry.filename
+        if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size or entry.flag_bits & 1:
+            raise InvalidInput(f"its member {name!r} is compressed or encrypted")
+        file.seek(max(entry.header_offset, 0))
+        header = file.read(_LOCAL.size)
+        if entry.header_offset < free or len(header) < _LOCAL.size or header[:4] != b"PK\3\4" or name in members:
+            raise InvalidInput(f"its member {name!r} overlaps another one or is cut short")
+        start = entry.header_offset + _LOCAL.size + sum(_LOCAL.unpack(header)[-2:])
+        free = start + entry.file_size
+        if free > directory:
+            raise InvalidInput(f"its member {name!r} overlaps another one or is cut short")
+        members[name] = Member(entry.header_offset, start, entry.file_size, entry.CRC)
+    return members
+
+
+def _check_end(file: IO[bytes], end: int) -> None:
+    """Refuse an archive with a directory larger than any that cladify writes, before it is read."""
+    file.seek(max(0, end - _END.size - 20 - _END_64.size))
+    tail = file.read(end - file.tell())
+    if len(tail) < _END.size or tail[-_END.size :][:4] != b"PK\5\6":
+        raise InvalidInput("it is not a zip archive, or it is cut short")
+    sizes = [_END.unpack(tail[-_END.size :])[5]]
+    if tail[-_END.size - 20 :][:4] == b"PK\6\7" and len(tail) == _END.size + 20 + _END_64.size:
+        sizes.append(_END_64.unpack(tail[: _END_64.size])[8])
+        sizes = [size for size in sizes if size != 0xFFFFFFFF]
+    if not sizes or max(sizes) > _MOST_DIRECTORY:
+        raise InvalidInput(f"its directory is larger than {_MOST_DIRECTORY} bytes")
+
+
+def read_member(file: IO[bytes], name: str, members: Mapping[str, Member]) -> bytes:
+    """The content of a member, which must be as it was written."""
+    member = members[name]
+    file.seek(member.start)
+    data = file.read(member.size)
+    if len(data) != member.size or zlib.crc32(data) != member.crc:
+        raise InvalidInput(f"the checksum of {name} does not match: the file is damaged. Use a copy")
+    return data
+
+
+def npy_array(name: str, data: Any) -> np.ndarray:
+    """The array in the bytes of a ``.npy`` file of version 1.0: numbers, at most two axes, no more bytes than there."""
+    stream = io.BytesIO(bytes(data[:_MOST_NPY_HEADER]))
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise InvalidInput(f"{name} is not in .npy format 1.0")
+    with PARSING:
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    start = stream.tell()
+    n_values = int(np.prod(shape, dtype=object)) if shape else 1
+    whole = min(shape, default=0) >= 0 and n_values * dtype.itemsize == len(data) - start
+    if dtype.kind not in "iuf" or fortran or len(shape) > 2 or not whole:
+        raise InvalidInput(f"{name} has dtype {dtype.str}, shape {shape} and {len(data) - start} bytes")
+    return aligned(np.frombuffer(data, dtype, offset=start).reshape(shape))
+
+
 def formats_in(path: PathLike) -> set[str]:
     """The names of cladify's formats that an archive holds; empty for anything else."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".json") for name in archive.namelist() if name.startswith("cladify-")}
+        with open(path, "rb") as file:
+            names = members_of(file, file.seek(0, io.SEEK_END))
+        return {name.removesuffix(".json") for name in names if name.startswith("cladify-")}
     except Exception:  # not an archive, or a damaged one: the reader of the format says what is wrong
         return set()
 

@@ -331,10 +331,8 @@ class Document:
 
 
 def _copy(taxonomy: Taxonomy) -> Taxonomy:
-    """The same taxonomy with edits of its own; all that edits do not change is shared."""
-    copied = copy.copy(taxonomy)
-    copied.edits = copy.deepcopy(taxonomy.edits)
-    return copied
+    """The same taxonomy with edits of its own: edits are values, so that the two share everything."""
+    return copy.copy(taxonomy)
 
 
 def _same_items(a: Taxonomy, b: Taxonomy) -> bool:

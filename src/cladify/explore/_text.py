@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cladify.taxonomy._words import WordIndex, as_strings, fold, index_words
+from cladify.taxonomy._names.words import WordIndex, as_strings, fold, index_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ from cladify.errors import InvalidInput
 from cladify.explore._similar import most_similar
 from cladify.explore._text import Items, Texts, one_line
 from cladify.taxonomy._items import as_items
-from cladify.taxonomy._words import WordIndex
+from cladify.taxonomy._names.words import WordIndex
 from cladify.tree import Tree
 
 __all__ = ["View"]

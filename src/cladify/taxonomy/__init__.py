@@ -1,12 +1,27 @@
 """Taxonomies: trees that people read, with items, names, levels and edits in one safe file."""
 
-from cladify.taxonomy._also import Also
 from cladify.taxonomy._edits import Edit, Edits
 from cladify.taxonomy._embed import TextEmbedder
-from cladify.taxonomy._levels import Level
-from cladify.taxonomy._namer import ClusterView
-from cladify.taxonomy._names import Keyword
-from cladify.taxonomy._reading import Examples, Match
+from cladify.taxonomy._file.check import check, rescue
+from cladify.taxonomy._names.namer import ClusterView
+from cladify.taxonomy._names.names import Keyword
+from cladify.taxonomy._read.also import Also
+from cladify.taxonomy._read.levels import Level
+from cladify.taxonomy._read.snapshot import Examples
+from cladify.taxonomy._read.table import Match
 from cladify.taxonomy.taxonomy import Taxonomy
 
-__all__ = ["Also", "ClusterView", "Edit", "Edits", "Examples", "Keyword", "Level", "Match", "Taxonomy", "TextEmbedder"]
+__all__ = [
+    "Also",
+    "ClusterView",
+    "Edit",
+    "Edits",
+    "Examples",
+    "Keyword",
+    "Level",
+    "Match",
+    "Taxonomy",
+    "TextEmbedder",
+    "check",
+    "rescue",
+]

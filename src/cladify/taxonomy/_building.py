@@ -7,27 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from cladify._fit import fit_model
 from cladify._kit.progress import Progress
+from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput, InvalidType
-from cladify.taxonomy._geometry import n_neighbors_for
+from cladify.neighbors import NeighborGraph, neighbors
+from cladify.taxonomy._read.geometry import n_neighbors_for
 from cladify.tree import Tree
 
 __all__ = ["as_rows", "build", "level_sizes"]
 
 
 def build(X: Any, method: str, metric: str, report: Progress, options: dict[str, Any]) -> tuple[Tree, Any]:
-    """The tree, and the graph of neighbours that says how firmly items sit in it."""
-    import cladify
-    from cladify.neighbors import NeighborGraph, neighbors
-
+    """The tree that :func:`cladify.fit` makes, and the graph of neighbours for confidences; None for one row."""
     is_graph = isinstance(X, NeighborGraph)
-    if method in ("auto", "graph"):
-        model = cladify.GraphTree(metric=metric, **options).fit(X, progress=report)
-        return model.tree_, model.graph_
-    on_rows = {} if is_graph else {"metric": metric}
-    full = cladify.fit(X, method, progress=report, **on_rows, **options)
-    if is_graph or X.shape[0] == 1:
-        return full, X if is_graph else None
+    params = options if is_graph and method not in ("auto", "graph") else {"metric": metric, **options}
+    progress: Any = report
+    full, model = fit_model(X, method, progress=progress, **params)
+    if not isinstance(full, Tree):
+        raise InvalidInput(f"method {method!r} gives overlapping clusters; a taxonomy needs a tree.")
+    graph = X if is_graph else getattr(model, "graph_", None)
+    if graph is not None or X.shape[0] == 1:
+        return full, graph
     k = n_neighbors_for(X.shape[0])
     seed, n_jobs = options["random_state"], options["n_jobs"]
     return full, neighbors(X, k, metric, random_state=seed, n_jobs=n_jobs, progress=report)
@@ -35,9 +36,6 @@ def build(X: Any, method: str, metric: str, report: Progress, options: dict[str,
 
 def as_rows(X: Any) -> Any:
     """Rows as methods take them; a frame becomes its values."""
-    from cladify.data._vectors import is_sparse
-    from cladify.neighbors import NeighborGraph
-
     if isinstance(X, NeighborGraph) or is_sparse(X):
         return X
     if isinstance(X, Sequence) and X and isinstance(X[0], str):

@@ -8,8 +8,8 @@ so undoing is leaving the last one out, and a file needs to hold nothing but the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -43,42 +43,52 @@ class Edit:
             raise InvalidInput(f"an edit must be one of {', '.join(KINDS)}, got {str(data)[:60]!r}.")
         nodes, name, to = data.get("nodes"), data.get("name"), data.get("to")
         whole = isinstance(nodes, Sequence) and all(isinstance(v, int) and not isinstance(v, bool) for v in nodes)
-        if not whole or not isinstance(name, str | None) or not isinstance(to, int | None):
+        if not whole or not isinstance(name, str | None) or not isinstance(to, int | None) or isinstance(to, bool):
             raise InvalidInput(f"the edit {data.get('kind')!r} has fields of the wrong type.")
         return cls(data["kind"], tuple(nodes or ()), name, to)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Edits:
-    """The edits done, and those undone that can be done again."""
+    """The edits done, and those undone that can be done again. A value: every change gives another one."""
 
-    done: list[Edit] = field(default_factory=list)
-    undone: list[Edit] = field(default_factory=list)
+    done: tuple[Edit, ...] = ()
+    undone: tuple[Edit, ...] = ()
 
     def __len__(self) -> int:
         return len(self.done)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Edit]:
         return iter(self.done)
 
-    def add(self, edit: Edit) -> None:
-        """Do an edit; what was undone before is forgotten, as in every editor."""
-        self.done.append(edit)
-        self.undone.clear()
+    def add(self, edit: Edit) -> Edits:
+        """With one more edit; those undone before are dropped, as in every editor."""
+        return Edits((*self.done, edit))
 
-    def undo(self) -> Edit:
-        """Take the last edit back."""
+    def undo(self) -> Edits:
+        """Without the last edit."""
         if not self.done:
             raise InvalidInput("there is no edit to undo.")
-        self.undone.append(self.done.pop())
-        return self.undone[-1]
+        return Edits(self.done[:-1], (*self.undone, self.done[-1]))
 
-    def redo(self) -> Edit:
-        """Do the last undone edit again."""
+    def redo(self) -> Edits:
+        """With the last undone edit."""
         if not self.undone:
             raise InvalidInput("there is no undone edit to do again.")
-        self.done.append(self.undone.pop())
-        return self.done[-1]
+        return Edits((*self.done, self.undone[-1]), self.undone[:-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """In plain values."""
+        return {"edits": [edit.to_dict() for edit in self.done], "undone": [edit.to_dict() for edit in self.undone]}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Edits:
+        """The edits that :meth:`to_dict` described."""
+        if not isinstance(data, Mapping) or set(data) != {"edits", "undone"}:
+            raise InvalidInput("the edits are not two lists, edits and undone")
+        if not all(isinstance(part, list) for part in data.values()):
+            raise InvalidInput("edits and undone are not lists")
+        return cls(*(tuple(Edit.from_dict(edit) for edit in data[name]) for name in ("edits", "undone")))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from cladify.errors import InvalidInput, InvalidType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["as_items", "as_texts"]
+__all__ = ["as_items", "as_texts", "is_plain"]
 
 
 def as_items(items: Any, n: int | None = None, *, what: str = "items") -> pa.Array:
@@ -41,11 +41,24 @@ def as_items(items: Any, n: int | None = None, *, what: str = "items") -> pa.Arr
             f"there are {len(values)} {what} for {n} rows of X; there must be one for each, in the same order."
         )
     if isinstance(values, pa.Array):
-        return values
+        return values if is_plain(values.type) else as_items(values.to_pylist(), what=what)
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, UnicodeError, OverflowError, TypeError):
         return pa.array([_as_text(value) for value in values], pa.string())
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether a type holds its values once and in order, so that they take no more memory than their bytes."""
+    from pyarrow import types
+
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return is_plain(kind.value_type)
+    if types.is_struct(kind):
+        return all(is_plain(field.type) for field in kind)
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+    return bool(text or number or types.is_temporal(kind) or types.is_null(kind) or types.is_fixed_size_binary(kind))
 
 
 def _values(items: Any, what: str) -> Any:

@@ -1,150 +1,85 @@
-"""What can be read off a taxonomy: names, keywords, examples, levels, tables."""
+"""Public methods that read a taxonomy; the work is done by functions of a snapshot."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cladify._kit.params import check_choice, check_int
-from cladify._kit.text import printable
 from cladify.errors import InvalidInput
-from cladify.taxonomy._also import Also, Beside, after_edits, group_also, item_also
 from cladify.taxonomy._editing import Editable
-from cladify.taxonomy._file import release
-from cladify.taxonomy._geometry import Geometry
-from cladify.taxonomy._levels import Level, suggest_levels
-from cladify.taxonomy._names import Keyword
-from cladify.taxonomy._words import WordIndex, index_words
+from cladify.taxonomy._names.names import Keyword
+from cladify.taxonomy._names.words import WordIndex
+from cladify.taxonomy._read.also import Also
+from cladify.taxonomy._read.levels import Level
+from cladify.taxonomy._read.outline import outline
+from cladify.taxonomy._read.snapshot import Examples
+from cladify.taxonomy._read.table import Match, as_form, find, flat_dict, nested_dict, table
 from cladify.tree import Tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Examples", "Match", "Readable"]
-
-
-class Examples(NamedTuple):
-    """Items of a node: the nearest to its centre, and those that lie nearly as near to a sibling's.
-
-    ``boundary_also`` has, for each boundary item, the other groups that it belongs to.
-    """
-
-    central: list[Any]
-    boundary: list[Any]
-    central_rows: list[int]
-    boundary_rows: list[int]
-    boundary_also: list[list[Also]]
-
-
-class Match(NamedTuple):
-    """What :meth:`Taxonomy.find` found: a group or an item, its text, and the names of the groups above it."""
-
-    kind: str
-    node: int
-    text: str
-    path: tuple[str, ...]
+__all__ = ["Readable"]
 
 
 class Readable(Editable):
-    """A tree with items and what is known of its groups."""
-
-    _full: Tree | None
-    _full_arrays: tuple[Any, Any]  # of a file, until it is asked for
-    _items: pa.Array
-    _names: list[str]  # of the groups of the tree as built, as all that follow
-    _keywords: list[list[Keyword]]
-    _geometry: Geometry
-    _firm: np.ndarray | None
-    _beside: Beside | None
-    _sizes: list[tuple[int, float | None]]  # suggested numbers of clusters, with their stability
+    """A taxonomy to read."""
 
     @property
     def full(self) -> Tree:
         """The binary tree that the tree for reading was condensed from; from a file it is read when asked for."""
-        if self._full is None:
-            self._full = Tree(*self._full_arrays)
-        return self._full
+        return self._now.facts.full
 
-    @cached_property
+    @property
     def items(self) -> list[Any]:
         """The items, one a leaf."""
-        return self._items.to_pylist()
+        return self._now.facts.item_list
 
     @property
     def arrow_items(self) -> pa.Array:
         """The items as an Arrow array, which takes less memory than the list."""
-        return self._items
+        return self._now.facts.items
 
-    @cached_property
+    @property
     def words(self) -> WordIndex:
         """Which items have which words, for search; a large taxonomy keeps it in its file."""
-        return index_words(self._items)
+        return self._now.facts.words
 
     def release(self) -> None:
-        """Hand back memory that searches took: pages of the file that were read, and room that Arrow keeps."""
+        """Hand back memory that searches took and Arrow keeps."""
         import pyarrow as pa
 
-        if "words" in self.__dict__:
-            release([self.words.rows])
         pa.default_memory_pool().release_unused()
 
     @property
     def names(self) -> dict[int, str]:
         """Name of each group, by node."""
-        n = self.n_items
-        return {v: self._name_of(int(key)) for v, key in enumerate(self._edited.keys[n:].tolist(), n)}
+        return self._now.names
 
     def names_of(self, nodes: Sequence[int]) -> list[str]:
         """Names of some nodes; those of items are the items."""
-        n = self.n_items
-        return [printable(self._item(v)) if v < n else self._name_of(int(self._edited.keys[v])) for v in nodes]
+        return self._now.names_of(nodes)
 
-    def _name_of(self, key: int) -> str:
-        """The name given by hand, else the one made when the taxonomy was built; a merged group has its parts'."""
-        names = self._edited.names
-        while key not in names and key >= self._base.n_nodes:
-            key = self._edited.parts[key][0]
-        return names.get(key) or self._names[key - self.n_items]
-
-    def _group(self, v: Any) -> int:
-        return check_int("node", v, low=self.n_items, high=self.tree.root, why="for a group; below are the items")
-
-    @cached_property
+    @property
     def levels(self) -> list[Level]:
         """Suggested granularities, from coarse to fine."""
-        return suggest_levels(self.tree, self._sizes)
+        return self._now.levels
 
     def keywords(self, v: int, n: int = 10) -> list[str]:
         """Terms that set group ``v`` apart from its siblings, the most telling first."""
-        return [keyword.term for keyword in self.keyword_table(v)[:n]]
+        return self._now.keywords(v, n)
 
     def keyword_table(self, v: int) -> list[Keyword]:
         """Keywords of group ``v`` with their contrast and the share of its items that have them."""
-        lists = [self._keywords[key - self.n_items] for key in self._base_keys(self._group(v))]
-        merged = sorted((keyword for found in lists for keyword in found), key=lambda k: -k.contrast)
-        return list({keyword.term: keyword for keyword in reversed(merged)}.values())[::-1]
+        return self._now.keyword_table(v)
 
     def examples(self, v: int, n: int = 5) -> Examples:
         """Up to ``n`` central and ``n`` boundary items of group ``v``; items that read alike are shown once."""
-        keys = np.array(self._base_keys(self._group(v))) - self.n_items
-        central, boundary = (
-            self._different(rows[keys].T.ravel(), n) for rows in (self._geometry.central, self._geometry.boundary)
-        )
-        also = [self.also_in(i) for i in boundary]
-        return Examples([self._item(i) for i in central], [self._item(i) for i in boundary], central, boundary, also)
-
-    def _item(self, i: int) -> Any:
-        return self._items[i].as_py()
-
-    def _different(self, rows: np.ndarray, n: int) -> list[int]:
-        seen: dict[str, int] = {}
-        for i in rows.tolist():
-            if i >= 0:
-                seen.setdefault(printable(self._item(i)), i)
-        return list(seen.values())[:n]
+        return self._now.examples(v, n)
 
     def cohesion(self, v: int) -> float | None:
         """How close the items of group ``v`` are: 1 - (mean squared distance to their mean) / (that of all items).
@@ -152,15 +87,11 @@ class Readable(Editable):
         0 for all items together, 1 where all items of the group are the same, below 0 for a group that is more spread
         out than the whole. None where it was not measured: without vectors, and in groups merged by hand.
         """
-        keys = self._base_keys(self._group(v))
-        if self._geometry.cohesion is None or len(keys) != 1:
-            return None
-        return float(self._geometry.cohesion[keys[0] - self.n_items])
+        return self._now.cohesion(v)
 
     def path(self, v: int) -> list[int]:
         """Groups from the one below the root down to node ``v`` (which is left out if it is an item)."""
-        above = [int(u) for u in self.tree.ancestors(v)[::-1]][1:]
-        return [*above, int(v)] if self.n_items <= v < self.tree.root else above
+        return self._now.path(v)
 
     def confidence(self, nodes: Any) -> np.ndarray:
         """How firmly each item sits in ``nodes[i]``, a group above it; see :func:`cladify.graphtree.confidence`.
@@ -169,25 +100,7 @@ class Readable(Editable):
         are in other groups, and for all items of a group that is loose as a whole. NaN where that was not measured. In
         a group made by hand an item counts as in the part that it came from.
         """
-        nodes = np.asarray(nodes, dtype=np.int64)
-        if self._firm is None:
-            return np.full(len(nodes), np.nan)
-        keys = self._edited.keys[nodes]
-        base, n = self._base, self.n_items
-        depth = np.zeros(len(nodes), np.int64)
-        known = keys < base.n_nodes
-        inside = np.zeros(len(nodes), bool)
-        rows = np.arange(n)
-        inside[known] = (base.first[keys[known]] <= self._place[rows[known]]) & (
-            self._place[rows[known]] < base.last[keys[known]]
-        )
-        depth[inside] = base.node_depth[keys[inside]]
-        other = np.flatnonzero(~inside)
-        for i in other.tolist():  # moved or merged by hand: the deepest group as built that both trees put it in
-            here = set(self._edited.keys[self.tree.ancestors(i)].tolist())
-            part = [int(u) for u in base.ancestors(i) if int(u) not in here]
-            depth[i] = base.node_depth[part[-1]] if part else base.node_depth[i] - 1
-        return self._firm[rows, np.minimum(depth, self._firm.shape[1] - 1)] / np.float32(255)
+        return self._now.confidence(nodes)
 
     def also_in(self, v: int, *, n: int = 3) -> list[Also]:
         """Other groups that an item or a group belongs to, by the neighbours of its items.
@@ -216,24 +129,13 @@ class Readable(Editable):
         >>> angle = np.radians([0, 2, 4, 6, 41, 78, 80, 82, 84, 86])
         >>> items = ["oak", "elm", "ash", "yew", "tree house", "hut", "shed", "barn", "shack", "cabin"]
         >>> X = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        >>> taxonomy = cladify.Taxonomy.fit(X, items, min_size=4, n_neighbors=4)
+        >>> taxonomy = cladify.Taxonomy.fit(X, items, min_size=4, method="graph", n_neighbors=4)
         >>> taxonomy.path(4) == taxonomy.path(0), taxonomy.also_in(0), [a.name for a in taxonomy.also_in(4)]
         (True, [], ['barn · shack'])
         """
-        n = check_int("n", n, low=1)
-        v = check_int("node", v, low=0, high=self.tree.root, why=f"for a tree of {self.tree.n_nodes} nodes")
-        return item_also(self, v, n) if v < self.n_items else group_also(self, v, n)
-
-    @cached_property
-    def _beside_now(self) -> Beside | None:
-        return after_edits(self)
-
-    @cached_property
-    def _place(self) -> np.ndarray:
-        """Where each leaf stands in the order of the tree as built."""
-        place = np.empty(self.n_items, np.int64)
-        place[self._base.leaf_order] = np.arange(self.n_items)
-        return place
+        n, tree = check_int("n", n, low=1), self._now.tree
+        v = check_int("node", v, low=0, high=tree.root, why=f"for a tree of {tree.n_nodes} nodes")
+        return self._now.also_in(v, n)
 
     def summary(
         self,
@@ -259,11 +161,9 @@ class Readable(Editable):
         nodes : bool
             Also the ids of the groups, which :meth:`rename` and the other edits take.
         """
-        from cladify.taxonomy._outline import outline
-
         depth, most = check_int("depth", depth, low=1), check_int("max_children", max_children, low=1)
         n_examples = check_int("n_examples", n_examples, low=0)
-        lines = outline(self, depth=depth, max_children=most, n_examples=n_examples, width=width, nodes=nodes)
+        lines = outline(self._now, depth=depth, max_children=most, n_examples=n_examples, width=width, nodes=nodes)
         return "\n".join(lines)
 
     def table(self, levels: Any = None, *, form: str = "auto") -> Any:
@@ -284,10 +184,8 @@ class Readable(Editable):
             other clusters of the level that it belongs to, see :meth:`also_in`; missing where there is none); ``node``
             (the lowest group) and ``path`` (all names down to it).
         """
-        from cladify.taxonomy._table import as_form, table
-
         check_choice("form", form, ["auto", "pandas", "arrow"])
-        return as_form(table(self, levels), form)
+        return as_form(table(self._now, levels), form)
 
     def to_dict(self, *, nested: bool = True, items: bool = False) -> dict[str, Any]:
         """The taxonomy in plain values.
@@ -299,20 +197,14 @@ class Readable(Editable):
         items : bool
             Also the items, as leaves.
         """
-        from cladify.taxonomy._table import flat_dict, nested_dict
-
-        return nested_dict(self, items) if nested else flat_dict(self, items)
+        return nested_dict(self._now, items) if nested else flat_dict(self._now, items)
 
     def find(self, text: str, *, limit: int = 20) -> list[Match]:
         """Groups whose name or keywords have ``text`` in them, the largest first, then items that do."""
-        from cladify.taxonomy._table import find
-
-        return find(self, text, check_int("limit", limit, low=1))
+        return find(self._now, text, check_int("limit", limit, low=1))
 
     def explore(self, **options: Any) -> Any:
         """Open the taxonomy in the browser; see ``cladify.explore``."""
-        from importlib import import_module
-
         try:
             module = import_module("cladify.explore")
         except ModuleNotFoundError:

@@ -1,35 +1,48 @@
-"""`Taxonomy`: what a person opens. A tree with its items, names, levels and edits."""
+"""`Taxonomy`: a tree with its items, names, levels and edits."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from cladify._kit.params import check_choice
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
-from cladify.errors import CladifyError, FileError, InvalidInput
-from cladify.taxonomy._also import Also, find_beside
-from cladify.taxonomy._append import Stamp, append_edits
+from cladify.errors import InvalidInput
+from cladify.neighbors import NeighborGraph
 from cladify.taxonomy._building import as_rows, build, level_sizes
 from cladify.taxonomy._edits import Edits
-from cladify.taxonomy._file import not_a_taxonomy, read_archive, write_archive
-from cladify.taxonomy._geometry import firmness, measure, spread_examples
+from cladify.taxonomy._embed import embed_texts
+from cladify.taxonomy._facts import Facts
+from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
+from cladify.taxonomy._file.journal import Stamp, append_edits
+from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
-from cladify.taxonomy._names import choose_names, node_keywords, numbered_names
-from cladify.taxonomy._reading import Examples, Match, Readable
-from cladify.taxonomy._store import edit_lists, from_parts, parts_of
-from cladify.taxonomy._terms import Terms, count_terms
+from cladify.taxonomy._names.namer import Namer, ask
+from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
+from cladify.taxonomy._names.terms import Terms, count_terms
+from cladify.taxonomy._read.also import find_also
+from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
+from cladify.taxonomy._read.snapshot import Snapshot
+from cladify.taxonomy._read.table import as_form
+from cladify.taxonomy._reading import Readable
 from cladify.tree import Tree
 
-if TYPE_CHECKING:
-    from cladify.taxonomy._embed import TextEmbedder
-    from cladify.taxonomy._namer import Namer
+__all__ = ["Taxonomy"]
 
-__all__ = ["Also", "Examples", "Match", "Taxonomy"]
+
+class _Origin(NamedTuple):
+    """The file that holds a taxonomy: its address, its stamp when it was read or written, and the facts in it."""
+
+    path: str
+    stamp: Stamp
+    facts: Facts
 
 
 class Taxonomy(Readable):
@@ -62,6 +75,8 @@ class Taxonomy(Readable):
     ['all items', 'apple', 'machines']
     """
 
+    _X: Any  # the vectors, where they are at hand
+
     def __init__(
         self,
         tree: Tree,
@@ -78,28 +93,48 @@ class Taxonomy(Readable):
         progress: ProgressLike | Progress = None,
     ) -> None:
         n = tree.n_leaves
-        self._base = tree
-        self._full = tree if full is None else full
-        self._full_arrays = (None, None)
-        self._items = as_items(range(n) if items is None else items, n)
-        self._has_items = items is not None
-        self.edits = Edits()
-        self.vectors_at: dict[str, Any] | None = None if vectors_at is None else dict(vectors_at)
-        self.info: dict[str, Any] = {"metric": str(metric), **(info or {})}
-        self._X = X
-        self._embedder: TextEmbedder | None = None
-        self._stamp: Stamp | None = None  # of the file that holds all but the edits
-        self._sizes = level_sizes(self.full)
+        column = as_items(range(n) if items is None else items, n)
+        full = tree if full is None else full
         named: Terms | list[str] | None = texts if isinstance(texts, Terms) else None
         if named is None and not (texts is None and items is None):
-            named = as_texts(self._items if texts is None else texts, n)
+            named = as_texts(column if texts is None else texts, n)
         with reporting(progress) as report:
             dense = isinstance(X, np.ndarray) and n > 1
             angular = str(metric) in ("cosine", "dot")
-            self._geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
-            self._firm = None if graph is None or n == 1 else firmness(tree, graph, n_jobs)
-            self._beside = None if graph is None or n == 1 else find_beside(tree, graph, n_jobs)
-            self._name(named, report)
+            has_graph = graph is not None and n > 1
+            geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
+            confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
+            also = find_also(tree, graph, n_jobs) if has_graph else None
+            names, keywords = _name_groups(tree, column, geometry, named, report)
+        facts = Facts(
+            base=tree,
+            items=column,
+            has_items=items is not None,
+            names=names,
+            keywords=keywords,
+            geometry=geometry,
+            confidence=confidence,
+            also=also,
+            sizes=level_sizes(full),
+            full_tree=full,
+        )
+        information = {"metric": str(metric), **(info or {})}
+        self._begin(
+            Parts(Snapshot.of(facts, Edits()), information, None if vectors_at is None else dict(vectors_at), None)
+        )
+        self._X = X
+
+    def _begin(self, parts: Parts, origin: _Origin | None = None) -> None:
+        self._lock = RLock()
+        self._now, self.info, self.vectors_at, self._embedder = parts
+        self._X = None
+        self._origin = origin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=RLock())
 
     # --- making -------------------------------------------------------------------------------------------------------
 
@@ -145,8 +180,6 @@ class Taxonomy(Readable):
         >>> [taxonomy.examples(v).central for v in taxonomy.levels[0].nodes]
         [['oak', 'ash', 'elm'], ['car', 'van', 'bus']]
         """
-        from cladify.neighbors import NeighborGraph
-
         X = as_rows(X)
         n = X.shape[0]
         items = None if items is None else as_items(items, n)
@@ -204,8 +237,6 @@ class Taxonomy(Readable):
         >>> taxonomy.n_items, taxonomy.items[0]
         (4, 'cat food')
         """
-        from cladify.taxonomy._embed import embed_texts
-
         texts = as_texts(texts)
         if not texts:
             raise InvalidInput("there are no texts.")
@@ -225,26 +256,6 @@ class Taxonomy(Readable):
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = embedder if isinstance(embedder, str) else repr(embedder)
         return taxonomy
-
-    def _name(self, texts: list[str] | Terms | None, report: Progress) -> None:
-        """Keywords and names of the groups of the tree as built."""
-        tree = self._base
-        n = tree.n_leaves
-        self._stamp = None
-        self._keywords = [[] for _ in range(tree.n_nodes - n)]
-        if texts is None:
-            self._names = numbered_names(tree)
-            return
-        terms = texts if isinstance(texts, Terms) else count_terms(texts, report=report)
-        if len(terms) and n > 1:
-            self._keywords = node_keywords(tree, terms, report)
-        central = [self._item_texts(rows) for rows in self._geometry.central]
-        self._names = choose_names(tree, self._keywords, central)
-
-    def _item_texts(self, rows: np.ndarray) -> list[str]:
-        """Different items of some rows, as text to show; -1 is no row."""
-        texts = (printable(self._items[int(i)].as_py()) for i in rows if i >= 0)
-        return [text for text in dict.fromkeys(texts) if text]
 
     def name(
         self,
@@ -274,14 +285,20 @@ class Taxonomy(Readable):
             nothing twice.
         progress : bool or callable, optional
         """
-        from cladify.taxonomy._namer import ask
-
-        with reporting(progress) as report:
+        with reporting(progress) as report, self._lock:
+            facts = self._now.facts
             if namer is None or texts is not None:
-                self._name(as_texts(self._items if texts is None else texts, self.n_items), report)
+                found = as_texts(facts.items if texts is None else texts, self.n_items)
+                facts = facts.named(*_name_groups(facts.base, facts.items, facts.geometry, found, report))
+                self._now = Snapshot(facts, self._now.edits, self._now.edited)
             if namer is not None:
-                self._stamp = None
-                ask(self, namer, batch_size=batch_size, retries=retries, cache=cache, report=report)
+                now, names = self._now, list(facts.names)
+                options: dict[str, Any] = {"batch_size": batch_size, "retries": retries, "cache": cache}
+                try:
+                    for v, name in ask(now, namer, **options, report=report):
+                        names[now.base_keys(v)[0] - now.n_items] = name
+                finally:  # names given so far stay, whatever fails later
+                    self._now = Snapshot(facts.named(names), now.edits, now.edited)
 
     def place(self, X_new: Any, *, levels: Any = None, form: str = "auto") -> Any:
         """Where new items belong: their path from the top down, with the confidence at every level.
@@ -302,34 +319,94 @@ class Taxonomy(Readable):
             As :meth:`table`, without ``item`` and ``also_i``; ``path_confidence`` is the confidence in each step of the
             path.
         """
-        from cladify.taxonomy._place import place
-        from cladify.taxonomy._table import as_form
-
         check_choice("form", form, ["auto", "pandas", "arrow"])
-        return as_form(place(self, X_new, levels), form)
+        rows = new_rows(X_new, self._embedder)
+        now = self._now
+        if self._X is None:
+            self._X = read_vectors_at(self.vectors_at, now.n_items)
+        metric = str(self.info.get("metric", "cosine"))
+        return as_form(place(now, self._X, rows, levels, metric), form)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything but the vectors to one file; an existing one stays until the new one is complete."""
-        self._stamp = write_archive(path, *parts_of(self))
+        """Write everything but the vectors to one file; an existing one stays until the new one is complete.
+
+        If this taxonomy was read from or saved to ``path`` before, and another has changed the file since, that is
+        :class:`cladify.errors.Stale` and nothing is written.
+        """
+        with self._lock:
+            origin, now = self._origin, self._now
+            target = os.path.realpath(path)
+            expected = origin.stamp if origin is not None and origin.path == target else None
+            parts = Parts(now, self.info, self.vectors_at, self._embedder)
+            stamp = write_archive(path, *header_and_arrays(parts), now.edits, expected)
+            self._origin = _Origin(target, stamp, now.facts)
 
     def save_edits(self, path: str | os.PathLike[str]) -> None:
         """Write the edits to the file that this taxonomy was loaded from or saved to, in milliseconds at any size.
 
-        A crash at any time leaves a readable file. Where ``path`` holds something else, it is written by :meth:`save`.
+        A crash at any time leaves a readable file. If another has changed the file since, or put something else in its
+        place, that is :class:`cladify.errors.Stale` and nothing is written. Any other ``path`` is written by
+        :meth:`save`.
         """
-        if not append_edits(path, self._stamp, edit_lists(self)):
-            self.save(path)
+        with self._lock:
+            origin, now = self._origin, self._now
+            if origin is None or origin.path != os.path.realpath(path) or origin.facts is not now.facts:
+                return self.save(path)
+            stamp = append_edits(path, origin.stamp, now.edits)
+            if stamp is None:
+                return self.save(path)
+            self._origin = origin._replace(stamp=stamp)
+
+    @contextmanager
+    def editing(self, path: str | os.PathLike[str] | None) -> Iterator[Self]:
+        """Edits that are saved in ``path`` at the end of the block, or not done at all.
+
+        Where one cannot be done or saved, the taxonomy is as it was before the block. Other threads wait meanwhile.
+
+        >>> import cladify
+        >>> taxonomy = cladify.Taxonomy.from_texts(["red apple", "green apple", "old engine", "new engine"], min_size=2)
+        >>> with taxonomy.editing(None):
+        ...     taxonomy.rename(taxonomy.levels[0].nodes[0], "fruit")
+        """
+        with self._lock:
+            before = self._now
+            try:
+                yield self
+                if path is not None:
+                    self.save_edits(path)
+            except BaseException:
+                self._now = before
+                raise
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """The taxonomy in a file that :meth:`save` wrote; anything else is a one-line error."""
-        meta, items, arrays, stamp = read_archive(path)
-        try:
-            made = from_parts(cls, meta, items, arrays)
-            made._stamp = stamp
-            return made
-        except (CladifyError, KeyError, TypeError, ValueError, IndexError) as error:
-            reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error).splitlines()[0][:200]
-            raise FileError(not_a_taxonomy(path, reason)) from None
+        with refusing(path):
+            archive = read_archive(path)
+            parts = from_archive(archive)
+        made = cls.__new__(cls)
+        made._begin(parts, _Origin(os.path.realpath(path), archive.stamp, parts.now.facts))
+        return made
+
+
+def _name_groups(
+    tree: Tree, items: Any, geometry: Geometry, texts: list[str] | Terms | None, report: Progress
+) -> tuple[list[str], list[list[Keyword]]]:
+    """Names and keywords of the groups of the tree as built; numbers where there are no texts."""
+    n = tree.n_leaves
+    keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
+    if texts is None:
+        return numbered_names(tree), keywords
+    terms = texts if isinstance(texts, Terms) else count_terms(texts, report=report)
+    if len(terms) and n > 1:
+        keywords = node_keywords(tree, terms, report)
+    central = [_item_texts(items, rows) for rows in geometry.central]
+    return choose_names(tree, keywords, central), keywords
+
+
+def _item_texts(items: Any, rows: np.ndarray) -> list[str]:
+    """Different items of some rows, as text to show; -1 is no row."""
+    texts = (printable(items[int(i)].as_py()) for i in rows if i >= 0)
+    return [text for text in dict.fromkeys(texts) if text]

@@ -9,18 +9,16 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cladify._kit.params import check_int
 from cladify._kit.progress import Progress
 from cladify._kit.text import printable, shorten
 from cladify.errors import FileError, InvalidInput
-
-if TYPE_CHECKING:
-    from cladify.taxonomy.taxonomy import Taxonomy
+from cladify.taxonomy._read.snapshot import Snapshot
 
 __all__ = ["ClusterView", "Namer", "ask"]
 
@@ -31,7 +29,7 @@ _MOST_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class ClusterView:
-    """What a namer sees of a group."""
+    """A group as a namer sees it."""
 
     name: str  # the automatic one
     size: int
@@ -55,41 +53,40 @@ class ClusterView:
 Namer = Callable[[list[ClusterView]], Sequence[str]]
 
 
-def view(taxonomy: Taxonomy, v: int, automatic: dict[int, str]) -> ClusterView:
-    """What there is to say about a group, all of it short and printable."""
-    tree, n = taxonomy.tree, taxonomy.n_items
-    beside = tree.children(tree.parent[v])
-    examples = taxonomy.examples(v, 8)
+def view(now: Snapshot, v: int, automatic: dict[int, str]) -> ClusterView:
+    """The view of a group; all texts in it are short and printable."""
+    tree, n = now.tree, now.n_items
+    siblings = tree.children(tree.parent[v])
+    examples = now.examples(v, 8)
     return ClusterView(
         name=automatic[v],
         size=int(tree.size[v]),
-        path=tuple(automatic[u] for u in taxonomy.path(v)[:-1]),
-        keywords=tuple(taxonomy.keywords(v)),
+        path=tuple(automatic[u] for u in now.path(v)[:-1]),
+        keywords=tuple(now.keywords(v)),
         examples=tuple(shorten(item, _MOST_CHARACTERS) for item in examples.central),
         boundary=tuple(shorten(item, _MOST_CHARACTERS) for item in examples.boundary[:3]),
-        siblings=tuple(automatic[int(u)] for u in beside if u >= n and u != v),
+        siblings=tuple(automatic[int(u)] for u in siblings if u >= n and u != v),
     )
 
 
 def ask(
-    taxonomy: Taxonomy,
+    now: Snapshot,
     namer: Namer,
     *,
     batch_size: int,
     retries: int,
     cache: str | os.PathLike[str] | None,
     report: Progress,
-) -> None:
-    """Name the groups of a taxonomy by ``namer``, top down; what was answered stays, whatever fails later."""
+) -> Iterator[tuple[int, str]]:
+    """Nodes and the names that ``namer`` gives them, top down; groups named by hand are left out."""
     if not callable(namer):
         raise InvalidInput("namer must be a function that takes a list of ClusterView and returns a name for each.")
     batch_size = check_int("batch_size", batch_size, low=1)
     retries = check_int("retries", retries, low=0)
-    tree, n = taxonomy.tree, taxonomy.n_items
-    by_hand = taxonomy._edited.names
-    automatic = taxonomy.names
-    nodes = [v for v in range(tree.root - 1, n - 1, -1) if int(taxonomy.keys[v]) not in by_hand]
-    views = {v: view(taxonomy, v, automatic) for v in nodes}
+    automatic = now.names
+    by_hand = now.edited.names
+    nodes = [v for v in range(now.tree.root - 1, now.n_items - 1, -1) if int(now.edited.keys[v]) not in by_hand]
+    views = {v: view(now, v, automatic) for v in nodes}
     known = _read_cache(cache)
     with report.stage("naming", len(nodes)) as advance:
         waiting = []
@@ -98,24 +95,18 @@ def ask(
             if answer is None:
                 waiting.append(v)
             else:
-                _set_name(taxonomy, v, answer)
+                yield v, answer
                 advance()
         for start in range(0, len(waiting), batch_size):
             batch = waiting[start : start + batch_size]
             names = _answers(namer, [views[v] for v in batch], retries)
-            for v, name in zip(batch, names, strict=True):
-                _set_name(taxonomy, v, name)
+            yield from zip(batch, names, strict=True)
             _add_to_cache(cache, [views[v].fingerprint for v in batch], names)
             advance(len(batch))
 
 
-def _set_name(taxonomy: Taxonomy, v: int, name: str) -> None:
-    for key in taxonomy._base_keys(v)[:1]:
-        taxonomy._names[key - taxonomy.n_items] = name
-
-
 def _answers(namer: Namer, views: list[ClusterView], retries: int) -> list[str]:
-    """What the namer says about one batch, asked again after a pause where it fails."""
+    """The names of one batch; a call that fails is repeated after a pause."""
     for attempt in range(retries + 1):
         try:
             names = namer(views)

@@ -1,7 +1,7 @@
-"""What the vectors say about a taxonomy: centres of its nodes, typical and doubtful items, and how firmly items sit.
+"""Geometry of a taxonomy: centres of its nodes, central and boundary items, and the confidence of each membership.
 
-All of it is computed once, when a taxonomy is built, and kept in arrays that are small beside the vectors, so that a
-taxonomy read from a file knows it without them.
+It is computed once, when a taxonomy is built, and kept in arrays that are small beside the vectors, so that a taxonomy
+from a file does not need them.
 """
 
 from __future__ import annotations
@@ -13,9 +13,18 @@ import numpy as np
 
 from cladify._kit.progress import Progress
 from cladify.errors import InvalidInput
+from cladify.graphtree import confidence
 from cladify.tree import Tree
 
-__all__ = ["N_EXAMPLES", "Geometry", "firmness", "groups_by_depth", "measure", "n_neighbors_for", "spread_examples"]
+__all__ = [
+    "N_EXAMPLES",
+    "Geometry",
+    "confidence_table",
+    "groups_by_depth",
+    "measure",
+    "n_neighbors_for",
+    "spread_examples",
+]
 
 #: Central and boundary items kept for each node.
 N_EXAMPLES = 10
@@ -27,7 +36,7 @@ _BLOCK = 8192
 
 @dataclass(frozen=True)
 class Geometry:
-    """Per inner node: its centre, and rows of its most central and its most doubtful items (-1: no more)."""
+    """Per inner node: its centre, and rows of its most central and its boundary items (-1: no more)."""
 
     centres: np.ndarray | None  # float32 (m - n, d)
     central: np.ndarray  # int64 (m - n, N_EXAMPLES)
@@ -173,7 +182,7 @@ def groups_by_depth(tree: Tree) -> np.ndarray:
     return np.where(table >= 0, table, lowest[:, None])
 
 
-def firmness(tree: Tree, graph: Any, n_jobs: int | None = -1) -> np.ndarray:
+def confidence_table(tree: Tree, graph: Any, n_jobs: int | None = -1) -> np.ndarray:
     """How firmly each leaf sits in each node above it, beside the other nodes of that depth.
 
     Parameters
@@ -187,13 +196,11 @@ def firmness(tree: Tree, graph: Any, n_jobs: int | None = -1) -> np.ndarray:
         Entry (i, d) is :func:`cladify.graphtree.confidence`, in 255ths, for the node of depth d above leaf i (0 is the
         root, where it is 255).
     """
-    from cladify.graphtree import confidence
-
     n, depth = tree.n_leaves, max(tree.depth, 1)
     if graph.n_points != n:
         raise InvalidInput(f"the graph has {graph.n_points} points and the tree {n} leaves.")
-    firm = np.full((n, depth), 255, np.uint8)
+    table = np.full((n, depth), 255, np.uint8)
     groups = groups_by_depth(tree)
     for d in range(1, depth):
-        firm[:, d] = np.round(255 * confidence(graph, groups[:, d], n_jobs=n_jobs))
-    return firm
+        table[:, d] = np.round(255 * confidence(graph, groups[:, d], n_jobs=n_jobs))
+    return table

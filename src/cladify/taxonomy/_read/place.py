@@ -2,82 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify.data._vectors import check_vectors, is_sparse
 from cladify.errors import CladifyError, InvalidInput
-from cladify.taxonomy._geometry import groups_by_depth, n_neighbors_for
+from cladify.io import read_vectors
+from cladify.neighbors import query
+from cladify.taxonomy._embed import TextEmbedder
 from cladify.taxonomy._items import as_texts
-from cladify.taxonomy._levels import labels_of
-from cladify.taxonomy._table import chosen_levels, level_columns, path_columns
+from cladify.taxonomy._read.geometry import groups_by_depth, n_neighbors_for
+from cladify.taxonomy._read.levels import labels_of
+from cladify.taxonomy._read.snapshot import Snapshot
+from cladify.taxonomy._read.table import chosen_levels, level_columns, path_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cladify.taxonomy.taxonomy import Taxonomy
-
-__all__ = ["place", "vectors_of"]
+__all__ = ["new_rows", "place", "read_vectors_at"]
 
 #: Likeness at which a centre counts e times as much as another, in cosine.
 _TEMPERATURE = 0.05
 
 
-def place(taxonomy: Taxonomy, X_new: Any, levels: Any) -> pa.Table:
+def place(now: Snapshot, X: Any, X_new: Any, levels: Any, metric: str) -> pa.Table:
     """A row a new item; see :meth:`cladify.Taxonomy.place`."""
     import pyarrow as pa
 
-    X_new = _new_rows(taxonomy, X_new)
-    X = vectors_of(taxonomy)
-    lowest, shares = _by_neighbors(taxonomy, X, X_new) if X is not None else _by_centres(taxonomy, X_new)
-    tree = taxonomy.tree
+    lowest, shares = _by_neighbors(now, X, X_new, metric) if X is not None else _by_centres(now, X_new, metric)
+    tree = now.tree
     columns: dict[str, Any] = {"row": pa.array(np.arange(len(lowest)))}
-    for i, level in enumerate(chosen_levels(taxonomy, levels), 1):
-        of_node = _labels_of_nodes(taxonomy, level.nodes)
+    for i, level in enumerate(chosen_levels(now, levels), 1):
+        of_node = _labels_of_nodes(now, level.nodes)
         labels = of_node[lowest]
         nodes = np.where(labels >= 0, np.array(level.nodes)[labels], lowest)
         confidence = shares[np.arange(len(lowest)), tree.node_depth[nodes]]
-        columns |= level_columns(taxonomy, i, level, labels, nodes, confidence)
+        columns |= level_columns(now, i, level, labels, nodes, confidence)
     steps = [
         [float(shares[i, d]) for d in range(1, int(tree.node_depth[v]) + 1)] for i, v in enumerate(lowest.tolist())
     ]
-    columns |= path_columns(taxonomy, lowest)
+    columns |= path_columns(now, lowest)
     return pa.table({**columns, "path_confidence": pa.array(steps, pa.list_(pa.float32()))})
 
 
-def _new_rows(taxonomy: Taxonomy, X_new: Any) -> np.ndarray:
+def new_rows(X_new: Any, embedder: TextEmbedder | None) -> np.ndarray:
+    """Vectors of new items: checked, or made from texts by the embedder."""
     first = X_new[0] if isinstance(X_new, list | tuple) and X_new else None
     is_text = isinstance(first, str) or str(getattr(X_new, "dtype", "")) in ("object", "str", "string")
-    if is_text:
-        if taxonomy._embedder is None:
-            raise InvalidInput("this taxonomy was not made from texts by cladify; place takes vectors of new items.")
-        return taxonomy._embedder.transform(as_texts(X_new))
-    from cladify.data._vectors import check_vectors
-
-    return check_vectors(X_new, accept_sparse=False)
+    if not is_text:
+        return check_vectors(X_new, accept_sparse=False)
+    if embedder is None:
+        raise InvalidInput("this taxonomy was not made from texts by cladify; place takes vectors of new items.")
+    return embedder.transform(as_texts(X_new))
 
 
-def vectors_of(taxonomy: Taxonomy) -> np.ndarray | None:
-    """The vectors of the items: those at hand, else those where the file says they are; None if they are gone."""
-    if taxonomy._X is None and taxonomy.vectors_at and Path(str(taxonomy.vectors_at.get("path"))).exists():
-        from cladify.io import read_vectors
-
-        try:
-            X = read_vectors(taxonomy.vectors_at["path"], column=taxonomy.vectors_at.get("column"))
-        except CladifyError:
-            return None
-        taxonomy._X = X if X.shape[0] == taxonomy.n_items else None
-    return taxonomy._X
+def read_vectors_at(at: Mapping[str, Any] | None, n_items: int) -> Any:
+    """The vectors of the items from the file that holds them; None if they are not there any more."""
+    if not at or not Path(str(at.get("path"))).exists():
+        return None
+    try:
+        X = read_vectors(at["path"], column=at.get("column"))
+    except CladifyError:
+        return None
+    return X if X.shape[0] == n_items else None
 
 
-def _by_neighbors(taxonomy: Taxonomy, X: Any, X_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_neighbors(now: Snapshot, X: Any, X_new: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """The lowest group of each new row; at each depth its share of what the row's neighbours say for it or another."""
-    from cladify.neighbors import query
-
-    tree = taxonomy.tree
-    k = n_neighbors_for(taxonomy.n_items)
-    metric = taxonomy.info.get("metric", "cosine")
+    tree = now.tree
+    k = n_neighbors_for(now.n_items)
     found = query(X, X_new, k=k, metric=metric)
     if X.shape[1] != X_new.shape[1]:
         raise InvalidInput(f"new items have {X_new.shape[1]} dimensions and the taxonomy's {X.shape[1]}.")
@@ -105,23 +101,21 @@ def _by_neighbors(taxonomy: Taxonomy, X: Any, X_new: np.ndarray) -> tuple[np.nda
 
 def _is_same(X: Any, X_new: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     """Which new rows equal their nearest old one."""
-    from cladify.data._vectors import is_sparse
-
     old = X[nearest]
     old = old.toarray() if is_sparse(old) else np.asarray(old)
     return (old == X_new).all(axis=1)
 
 
-def _by_centres(taxonomy: Taxonomy, X_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_centres(now: Snapshot, X_new: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
     """From the top down, always to the child with the nearest centre; confidence is its weight among its siblings'."""
-    centres = taxonomy._geometry.centres
+    centres = now.facts.geometry.centres
     if centres is None:
         raise InvalidInput("the vectors of this taxonomy are not at hand; say where they are with vectors_at.")
     if centres.shape[1] != X_new.shape[1]:
         raise InvalidInput(f"new items have {X_new.shape[1]} dimensions and the taxonomy's {centres.shape[1]}.")
-    tree, n = taxonomy.tree, taxonomy.n_items
-    base_size = taxonomy._base.size
-    angular = taxonomy.info.get("metric") in ("cosine", "dot")
+    tree, n = now.tree, now.n_items
+    base_size = now.facts.base.size
+    angular = metric in ("cosine", "dot")
     rows = X_new.astype(np.float32)
     if angular:
         rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-30)
@@ -136,7 +130,7 @@ def _by_centres(taxonomy: Taxonomy, X_new: np.ndarray) -> tuple[np.ndarray, np.n
             continue
         middle = []
         for child in children:
-            keys = np.array(taxonomy._base_keys(child))
+            keys = np.array(now.base_keys(child))
             middle.append(np.average(centres[keys - n], axis=0, weights=base_size[keys]))
         targets = np.array(middle, np.float32)
         nearness = rows[here] @ targets.T
@@ -152,9 +146,9 @@ def _by_centres(taxonomy: Taxonomy, X_new: np.ndarray) -> tuple[np.ndarray, np.n
     return lowest, shares
 
 
-def _labels_of_nodes(taxonomy: Taxonomy, nodes: tuple[int, ...]) -> np.ndarray:
+def _labels_of_nodes(now: Snapshot, nodes: tuple[int, ...]) -> np.ndarray:
     """Index among ``nodes`` of the one that each group lies in, -1 for none (it lies above)."""
-    tree = taxonomy.tree
+    tree = now.tree
     first = tree.leaf_order[tree.first]
     label = labels_of(tree, nodes)[first]
     size = tree.size[np.array(nodes)][label]

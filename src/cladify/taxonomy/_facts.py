@@ -1,0 +1,89 @@
+"""What is known of a taxonomy as it was built. Edits never change it; see :mod:`cladify.taxonomy._edits`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cladify.taxonomy._names.names import Keyword
+from cladify.taxonomy._names.words import WordIndex, index_words
+from cladify.taxonomy._read.also import AlsoIn
+from cladify.taxonomy._read.geometry import Geometry
+from cladify.tree import Tree
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Facts"]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """The tree as built, its items, and names, keywords, examples and confidences of its groups.
+
+    Attributes
+    ----------
+    base : Tree
+        The condensed tree; group i of the lists below is its node n + i.
+    items : Arrow array, one entry a leaf
+    has_items : bool
+        False where the items are only numbers.
+    names, keywords : lists, one entry a group
+    geometry : Geometry
+    confidence : uint8 array of shape (n, depth), optional
+        How firmly each leaf sits in the group of each depth above it, in 255ths.
+    also : AlsoIn, optional
+        Other groups that items belong to.
+    sizes : list of (int, float or None)
+        Suggested numbers of clusters, with their stability.
+    full_tree : Tree, optional
+        The binary tree that ``base`` was condensed from; None if it is still in ``full_arrays``.
+    full_arrays : parents and heights of that tree, optional
+    """
+
+    base: Tree
+    items: pa.Array
+    has_items: bool
+    names: list[str]
+    keywords: list[list[Keyword]]
+    geometry: Geometry
+    confidence: np.ndarray | None
+    also: AlsoIn | None
+    sizes: list[tuple[int, float | None]]
+    full_tree: Tree | None
+    full_arrays: tuple[np.ndarray, np.ndarray] | None = None
+
+    @cached_property
+    def full(self) -> Tree:
+        """The binary tree; a large one from a file is made when it is first asked for."""
+        if self.full_tree is not None or self.full_arrays is None:
+            return self.full_tree or self.base
+        return Tree(*self.full_arrays)
+
+    @cached_property
+    def item_list(self) -> list[Any]:
+        """The items as Python values."""
+        return self.items.to_pylist()
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """The index of the words of the items."""
+        return index_words(self.items)
+
+    @cached_property
+    def position(self) -> np.ndarray:
+        """Position of each leaf in the leaf order of ``base``."""
+        position = np.empty(self.base.n_leaves, np.int64)
+        position[self.base.leaf_order] = np.arange(self.base.n_leaves)
+        return position
+
+    def named(self, names: list[str], keywords: list[list[Keyword]] | None = None) -> Facts:
+        """The same facts with other names; what was computed already is kept."""
+        changed = replace(self, names=names, keywords=self.keywords if keywords is None else keywords)
+        for key in ("full", "item_list", "words", "position"):
+            if key in self.__dict__:
+                changed.__dict__[key] = self.__dict__[key]
+        return changed

@@ -1,0 +1,1 @@
+"""Names of groups: terms of texts, keywords, automatic names, names by a function of the user, search by words."""

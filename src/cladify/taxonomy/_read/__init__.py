@@ -1,0 +1,1 @@
+"""Reading a taxonomy: functions of a :class:`~cladify.taxonomy._read.snapshot.Snapshot`."""
