@@ -1,4 +1,4 @@
-"""The figures of ``docs/studies/dask.md``: a run of the Dask engine on shards larger than its workers' memory, stage by stage.
+"""The figures of ``docs/studies/dask.md``: the Dask engine on shards larger than its workers' memory, by stage.
 
 ``python -m benchmarks.dask_study --rows 10e6 --workers 2 --memory 1GB --method neighbors`` writes the shards to a
 temporary folder, runs, and prints one JSON object: seconds a stage, bytes that passed between tasks, the most memory

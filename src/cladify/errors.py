@@ -9,8 +9,7 @@
      │    └── FileError                    a file that cannot be read as what it should be
      │         └── Stale                   a file that somebody else has changed meanwhile
      ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
-     ├── MissingExtra      (ImportError)   an optional part is not installed
-     └── Stale                             the file was changed by another writer
+     └── MissingExtra      (ImportError)   an optional part is not installed
     CladifyWarning          (UserWarning)   the result is not quite what was asked for; says what it is
 
 A message says what was expected, what came, where, and the way out.
@@ -64,10 +63,6 @@ class MissingExtra(CladifyError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional part. Install it with: pip install 'cladify[{extra}]'")
-
-
-class Stale(CladifyError):
-    """The file was changed by another writer; reload and try again."""
 
 
 class CladifyWarning(UserWarning):

@@ -1,15 +1,15 @@
 """The clusters of one part between two rounds, in files, and the steps of a round on them.
 
-The same contraction as the native one (``core/agglomerate/rounds/contract.hpp``), cluster by cluster and digit for digit: a cluster
-is named after its smallest point, and lives in the part of that (:class:`Homes`); only clusters whose nearest has
-changed are looked at again; edges are added up in the same order. So the merges are those of the local engine, whatever
-the number of parts.
+The same contraction as the native one (``core/agglomerate/rounds/contract.hpp``), cluster by cluster and digit for
+digit: a cluster is named after its smallest point, and lives in the part of that (:class:`Homes`); only clusters whose
+nearest has changed are looked at again; edges are added up in the same order. So the merges are those of the local
+engine, whatever the number of parts.
 
-Files of a part: its graph, which stays; the state of its clusters after each step; the lists of edges that steps wrote,
-each under the names that the other ends had then. One file for all parts, *names*, maps every former name to the
-current one, and has the sizes. A round: :func:`choose` adds up the edges of the clusters that the last round merged and
-finds nearest clusters; :func:`unite` selects the pairs to merge; :func:`send` sends the edges of merged clusters to the
-part of the new one.
+Files of a part: its graph, which stays; the state of its clusters after each step; the lists of edges that steps
+wrote, each under the names that the other ends had then. One file for all parts, *names*, maps every former name to
+the current one, and has the sizes. A round: :func:`choose` adds up the edges of the clusters that the last round
+merged and finds nearest clusters; :func:`unite` selects the pairs to merge; :func:`send` sends the edges of merged
+clusters to the part of the new one.
 """
 
 from __future__ import annotations
