@@ -124,6 +124,8 @@ class NeighborTree(OnlineTree):
     def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
         state.graph = self._make_graph(state)
         if len(state.items):
+            if parts["graph"]["from"].max(initial=-1) >= len(parts["graph"]["lost"]):
+                raise ValueError("a list of neighbours belongs to no leaf")
             state.graph.restore_lists(state.tree, *(parts["graph"][name] for name in LISTS))
             self._note_reach(state, state.items.slots)
 
