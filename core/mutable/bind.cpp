@@ -141,6 +141,8 @@ Tree restore(std::size_t width, std::size_t log_limit, In1<Node> parent, In1<Nod
     require(root >= -1 && root < static_cast<Node>(n), "a link leads nowhere");
     for (std::size_t i = 0; i < free_ids.size(); ++i)
         require(free_ids.data()[i] >= 0 && free_ids.data()[i] < static_cast<Node>(n), "a link leads nowhere");
+    const std::string broken = Tree::broken_links(links, {states.data(), n}, {free_ids.data(), free_ids.size()});
+    if (!broken.empty()) throw nb::value_error(broken.c_str());
     return Tree::restore(width, log_limit, std::move(links), {states.data(), n}, {free_ids.data(), free_ids.size()},
                          copy(size), copy(cross), copy(sums), version);
 }

@@ -318,6 +318,45 @@ public:
         for (Node v = free_head_; v != kNone; v = after[v]) out.push_back(v);
         return out;
     }
+    // The first rule of the links that arrays from a file break, or an empty string. Every walk over the tree ends where
+    // these rules hold. Links lead to ids below the number of states.
+    static std::string broken_links(const Links& links, std::span<const std::int8_t> states,
+                                    std::span<const Node> free_ids) {
+        const std::size_t n = states.size();
+        std::size_t alive = 0;
+        for (const std::int8_t s : states) {
+            if (s < 0 || s > static_cast<std::int8_t>(State::kInner)) return "an id has no known state";
+            alive += s != static_cast<std::int8_t>(State::kFree);
+        }
+        std::vector<char> seen(n, 0);
+        for (const Node v : free_ids)
+            if (states[v] != 0 || std::exchange(seen[v], 1)) return "a free id is in use or is free twice";
+        if (free_ids.size() + alive != n) return "an unused id is not free";
+        if (links.root == kNone) return alive == 0 ? "" : "there are nodes without a root";
+        if (states[links.root] == 0 || links.parent[links.root] != kNone) return "the root is no root";
+        std::vector<Node> next{links.root};
+        seen[links.root] = 1;
+        for (std::size_t i = 0; i < next.size(); ++i) {
+            const Node v = next[i];
+            const bool is_leaf = states[v] == static_cast<std::int8_t>(State::kLeaf);
+            if (is_leaf != (links.left[v] == kNone) || (is_leaf && links.right[v] != kNone))
+                return "a leaf has children or an inner node has none";
+            if (!is_leaf && links.left[v] == links.right[v]) return "an inner node has one child";
+            Node last = kNone;
+            for (Node c = links.left[v]; c != kNone; last = c, c = links.after[c]) {
+                if (states[c] == 0 || links.parent[c] != v || links.before[c] != last || std::exchange(seen[c], 1))
+                    return "a child is linked elsewhere";
+                next.push_back(c);
+            }
+            if (links.right[v] != last) return "a node has another last child";
+        }
+        return next.size() == alive ? "" : "a node cannot be reached";
+    }
+    bool is_binary() const {
+        for (Node v = 0; v < capacity(); ++v)
+            if (state_[v] == State::kInner && !has_two_children(v)) return false;
+        return true;
+    }
     // A tree as it was kept: links of all ids, what each id is, the queue of free ids, sizes and sums of the leaves.
     static Tree restore(std::size_t width, std::size_t log_limit, Links links, std::span<const std::int8_t> states,
                         std::span<const Node> free_ids, std::vector<double> size, std::vector<double> cross,
@@ -441,6 +480,10 @@ inline std::string Tree::broken_rule(double tolerance) const {
     if (root == kNone) return nodes_ == 0 ? "" : "nodes without a root";
     if (parent[root] != kNone) return "the root has a parent";
     const double scale = 1.0 + size[root];
+    std::vector<double> most(width_, scale);  // the largest sum of each column: rounding is relative to that
+    for (Node v = 0; v < capacity(); ++v)
+        if (state_[v] != State::kFree)
+            for (std::size_t j = 0; j < width_; ++j) most[j] = std::max(most[j], std::abs(sums(v)[j]));
     for (Node v = first_below(root);; v = next_up(v)) {
         if (++reached > nodes_) return "the links run in a circle";
         const std::string name = "node " + std::to_string(v);
@@ -458,8 +501,8 @@ inline std::string Tree::broken_rule(double tolerance) const {
             }
             if (right[v] != last) return name + " has another last child";
             if (!(std::abs(sum) <= tolerance * scale)) return "the size of " + name + " is not that of its children";
-            for (const double r : rest)
-                if (!(std::abs(r) <= tolerance * scale))
+            for (std::size_t j = 0; j < width_; ++j)
+                if (!(std::abs(rest[j]) <= tolerance * most[j]))
                     return "the sums of " + name + " are not those of its children";
         }
         if (v == root) break;

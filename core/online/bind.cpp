@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,18 @@ namespace {
 using live::Node;
 using live::Tree;
 using online::Steps;
+
+void require(bool good, const char* message) {
+    if (!good) throw nb::value_error(message);
+}
+// Leaves that are there; -1 only where it may stand for none.
+template <typename Nodes>
+void require_leaves(const Tree& tree, const Nodes& nodes, bool or_none = false) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        const Node v = nodes.data()[i];
+        require((or_none && v == live::kNone) || (tree.is_alive(v) && tree.is_leaf(v)), "that is no leaf of the tree");
+    }
+}
 
 Steps steps(bool rotate, bool graft, bool restructure, std::int64_t cap, bool single_elimination, bool search_each) {
     return {rotate, graft, restructure, cap, single_elimination, search_each};
@@ -204,11 +217,19 @@ auto keep_lists(const G& g, const Tree& tree) {
                           to_numpy(std::move(kept.theirs)), to_numpy(std::move(kept.lost)));
 }
 template <class G>
-void restore_lists(G& g, In1<Node> from, In1<Node> to, In1<float> weight, In1<std::int8_t> mine,
+void restore_lists(G& g, const Tree& tree, In1<Node> from, In1<Node> to, In1<float> weight, In1<std::int8_t> mine,
                    In1<std::int8_t> theirs, In1<std::int8_t> lost) {
     auto& lists = g.grown_lists();
-    for (std::size_t i = 0; i < from.size(); ++i)
+    const std::size_t n = from.size();
+    require(to.size() == n && weight.size() == n && mine.size() == n && theirs.size() == n &&
+                lost.size() <= static_cast<std::size_t>(tree.capacity()),
+            "the columns of the lists of neighbours do not fit each other");
+    require_leaves(tree, from);
+    require_leaves(tree, to);
+    for (std::size_t i = 0; i < n; ++i) require(std::isfinite(weight.data()[i]), "a neighbour has no finite weight");
+    for (std::size_t i = 0; i < n; ++i)
         lists.restore(from.data()[i], {to.data()[i], weight.data()[i], mine.data()[i] != 0, theirs.data()[i] != 0});
+    lists.check_restored({from.data(), n}, {to.data(), n});
     for (std::size_t v = 0; v < lost.size(); ++v) lists.restore(static_cast<Node>(v), lost.data()[v] != 0);
 }
 
@@ -308,7 +329,26 @@ void bind_online(nb::module_& m) {
                 new (self) Percher(tree, online::AverageLinkage{scale}, balance, most);
             },
             nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("scale"), nb::arg("balance"), nb::arg("most"))
-        .def("insert", &insert_perch, nb::arg("leaf"), nb::arg("near"));
+        .def("insert", &insert_perch, nb::arg("leaf"), nb::arg("near"))
+        .def("state",
+             [](const Percher& percher) {
+                 std::vector<double> similarity;
+                 std::vector<Node> node;
+                 for (auto pairs = percher.pairs(); !pairs.empty(); pairs.pop()) {
+                     similarity.push_back(pairs.top().first);
+                     node.push_back(-pairs.top().second);
+                 }
+                 return nb::make_tuple(to_numpy(std::move(node)), to_numpy(std::move(similarity)));
+             })
+        .def("restore", [](Percher& percher, In1<Node> node, In1<double> similarity) {
+            require(node.size() == similarity.size(), "columns are of unequal length");
+            Percher::Pairs pairs;
+            for (std::size_t i = 0; i < node.size(); ++i) {
+                require(node.data()[i] >= 0, "a pair is nowhere");
+                pairs.emplace(similarity.data()[i], -node.data()[i]);
+            }
+            percher.restore(std::move(pairs));
+        });
     m.def("online_recluster", &insert_recluster);
     using B = online::Buffer<online::AverageLinkage>;
     nb::class_<B>(m, "OnlineBuffer")
@@ -318,9 +358,30 @@ void bind_online(nb::module_& m) {
                 new (self) B(tree, online::AverageLinkage{scale}, room);
             },
             nb::keep_alive<1, 2>(), nb::arg("tree"), nb::arg("scale"), nb::arg("room"))
-        .def("insert", [](B& buffer, In1<Node> leaf) {
-            nb::gil_scoped_release release;
-            for (std::size_t i = 0; i < leaf.size(); ++i) buffer.insert(leaf.data()[i]);
+        .def("insert",
+             [](B& buffer, In1<Node> leaf) {
+                 nb::gil_scoped_release release;
+                 for (std::size_t i = 0; i < leaf.size(); ++i) buffer.insert(leaf.data()[i]);
+             })
+        .def("state",
+             [](const B& buffer) {
+                 std::vector<Node> node;
+                 std::vector<std::int64_t> best;
+                 std::vector<double> similarity;
+                 for (const auto& s : buffer.slots()) {
+                     node.push_back(s.node);
+                     best.push_back(static_cast<std::int64_t>(s.best));
+                     similarity.push_back(s.similarity);
+                 }
+                 return nb::make_tuple(to_numpy(std::move(node)), to_numpy(std::move(best)),
+                                       to_numpy(std::move(similarity)));
+             })
+        .def("restore", [](B& buffer, In1<Node> node, In1<std::int64_t> best, In1<double> similarity) {
+            require(node.size() == best.size() && node.size() == similarity.size(), "columns are of unequal length");
+            std::vector<B::Slot> slots;
+            for (std::size_t i = 0; i < node.size(); ++i)
+                slots.push_back({node.data()[i], static_cast<std::size_t>(best.data()[i]), similarity.data()[i]});
+            buffer.restore(std::move(slots));
         });
     m.def("online_agglomerate", [](Tree& tree, double scale, In1<Node> leaf) {
         nb::gil_scoped_release release;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -47,12 +48,26 @@ public:
         put(x);
     }
 
-private:
     struct Slot {
         Node node;
         std::size_t best;  // the most similar other one
         double similarity;
     };
+    const std::vector<Slot>& slots() const { return slots_; }
+    // The clusters in the order in which they were kept, which decides between equal similarities.
+    void restore(std::vector<Slot> slots) {
+        std::vector<Node> nodes, expected = clusters(tree_);
+        for (const Slot& s : slots) {
+            nodes.push_back(s.node);
+            if (s.best >= slots.size()) throw std::domain_error("the most similar cluster is not in the buffer");
+        }
+        std::sort(nodes.begin(), nodes.end());
+        std::sort(expected.begin(), expected.end());
+        if (nodes != expected) throw std::domain_error("the buffer does not hold the clusters of the tree");
+        slots_ = std::move(slots);
+    }
+
+private:
 
     void put(Node v) {
         slots_.push_back({v, 0, -std::numeric_limits<double>::infinity()});

@@ -101,6 +101,15 @@ public:
     // Levels and best neighbours of all ids, as they were kept.
     void restore(std::span<const std::int32_t> levels, std::span<const Node> bests) {
         grow();
+        const auto n = static_cast<std::size_t>(tree_.capacity());
+        if (levels.size() != n || bests.size() != n) throw std::domain_error("levels and nodes are of unequal number");
+        for (Node v = 0; v < tree_.capacity(); ++v) {
+            const Node p = tree_.parent[v];
+            if (bests[v] < kNone || bests[v] >= tree_.capacity()) throw std::domain_error("a best neighbour is nobody");
+            if (tree_.is_alive(v) && (tree_.is_leaf(v) != (levels[v] == 0) || levels[v] < 0 ||
+                                      levels[v] > this->levels() + 1 || (p != kNone && levels[p] <= levels[v])))
+                throw std::domain_error("a node is on a level that is not its own");
+        }
         std::copy(levels.begin(), levels.begin() + tree_.capacity(), level.begin());
         std::copy(bests.begin(), bests.begin() + tree_.capacity(), best.begin());
     }

@@ -12,6 +12,7 @@
 #include <deque>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,11 @@ public:
     void restore(double least, std::span<const double> scales, std::span<const double> tried,
                  std::span<const Node> awake) {
         grow();
+        const auto n = static_cast<std::size_t>(tree_.capacity());
+        if (scales.size() != n || tried.size() != n) throw std::domain_error("scales and nodes are of unequal number");
+        for (const Node v : awake)
+            if (v < 0 || v >= tree_.capacity()) throw std::domain_error("a node that waits is not there");
+        if (!tree_.is_binary()) throw std::domain_error("the tree is not binary");
         least_ = least;
         std::copy(scales.begin(), scales.end(), scale_.begin());
         std::copy(tried.begin(), tried.end(), tried_.begin());
@@ -116,7 +122,10 @@ public:
     void insert(Node x, std::span<const Node> near, std::span<const float> weight, std::span<const Node> back,
                 std::span<const float> back_weight) {
         grow();
-        if (tree_.root == x) return;
+        if (tree_.root == x) {
+            scale_[x] = scale_of(x);  // the id may be that of a leaf of an earlier tree
+            return;
+        }
         lists_.fetch(near);
         lists_.fetch(back);
         for (std::size_t i = 0; i < near.size(); ++i) lists_.add(x, near[i], weight[i]);
@@ -125,6 +134,7 @@ public:
         for (std::size_t i = 0; i < back.size(); ++i) offer(back[i], x, back_weight[i]);
         collect(x);
         const Node u = best_place(x).node;
+        if (u == kNone) throw std::domain_error("a leaf has no place of finite cost");
         const double w = with(u);
         const Node p = tree_.join(u, x);
         grow();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,35 @@ public:
     }
     // Fills empty lists. Takes one edge, and whether one of the nearest has gone.
     void restore(Node from, const Edge& edge) { edges_[from].push_back(edge); }
+    // Throws unless the lists of every two leaves agree: edges (from, to), `from` ascending, counted by both ends.
+    // Counting sort by `to` gives the edges that lead to each leaf, by ascending `from`, to compare its own list with.
+    void check_restored(std::span<const Node> from, std::span<const Node> to) const {
+        std::vector<std::size_t> start(edges_.size() + 1, 0), place;
+        for (const Node v : to) ++start[static_cast<std::size_t>(v) + 1];
+        for (std::size_t v = 0; v < edges_.size(); ++v) start[v + 1] += start[v];
+        place.assign(start.begin(), start.end() - 1);
+        std::vector<Edge> back(to.size());
+        std::size_t i = 0;
+        for (std::size_t v = 0; v < edges_.size(); ++v)
+            for (const Edge& e : edges_[v]) {
+                if (from[i++] != static_cast<Node>(v)) throw std::domain_error("lists of neighbours are out of order");
+                back[place[e.to]++] = {static_cast<Node>(v), e.weight, e.theirs, e.mine};
+            }
+        std::vector<Edge> own;
+        for (std::size_t v = 0; v < edges_.size(); ++v) {
+            own = edges_[v];
+            std::sort(own.begin(), own.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
+            int count = 0;
+            bool good = own.size() == start[v + 1] - start[v];
+            for (std::size_t j = 0; good && j < own.size(); ++j) {
+                const Edge &e = own[j], &o = back[start[v] + j];
+                count += e.mine;
+                good = e.to == o.to && e.weight == o.weight && e.mine == o.mine && e.theirs == o.theirs &&
+                       (e.mine || e.theirs) && e.to != static_cast<Node>(v) && (j == 0 || own[j - 1].to < e.to);
+            }
+            if (!good || count > k_) throw std::domain_error("lists of neighbours do not agree");
+        }
+    }
     void restore(Node leaf, bool lost) {
         bounds_[leaf].lost = lost;
         measure(leaf);

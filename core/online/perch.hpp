@@ -10,6 +10,7 @@
 #include <limits>
 #include <queue>
 #include <span>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -51,6 +52,11 @@ public:
         if (balance_) level(tree_.sibling(x));
         for (++ends_; ends_ > most_;) collapse();
     }
+
+    // Nodes that could be collapsed, nearest first, and how near their children were when they were noted.
+    using Pairs = std::priority_queue<std::pair<double, Node>>;  // of equally near ones that with the least id first
+    const Pairs& pairs() const { return pairs_; }
+    void restore(Pairs pairs) { pairs_ = std::move(pairs); }
 
     // The most similar of `near` to `x`.
     Node nearest(Node x, std::span<const Node> near) const {
@@ -113,6 +119,7 @@ private:
     }
     // The two sibling ends that are nearest to each other become one.
     void collapse() {
+        if (pairs_.empty()) throw std::domain_error("no two leaves can become one");
         const auto [f, negative] = pairs_.top();
         pairs_.pop();
         const Node v = -negative;
@@ -170,7 +177,7 @@ private:
     Linkage linkage_;
     bool balance_;
     std::int64_t most_, ends_ = 0;
-    std::priority_queue<std::pair<double, Node>> pairs_;  // the nearest first, and of these that with the least id
+    Pairs pairs_;
     std::vector<Node> mine_, theirs_;
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+import sqlite3
 import time
 from functools import partial
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import cladify.online
-from cladify.errors import CladifyWarning, FileError, InvalidInput
+from cladify.errors import FileError, InvalidInput
 from cladify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
 
 KILLS = int(os.environ.get("CLADIFY_KILLS", "10"))
@@ -37,8 +38,7 @@ def test_what_was_kept_goes_on_as_if_nothing_had_happened(kind, tmp_path):
     for online in (one, two):
         online.partial_fit(X[200:])
     assert one.ids_.tolist() == two.ids_.tolist()
-    if kind is not LiveTree:  # which forgets whom it wanted to look at next
-        assert one.tree_ == two.tree_ and one.node_ids_.tolist() == two.node_ids_.tolist()
+    assert one.tree_ == two.tree_ and one.node_ids_.tolist() == two.node_ids_.tolist()
     assert one.tree_.n_leaves == two.tree_.n_leaves and two._begin().tree.broken_rule(1e-6) == ""
 
 
@@ -51,75 +51,61 @@ def test_cells_are_kept(tmp_path):
     assert isinstance(two, Rotate)
     assert one.partial_fit(X[300:]).tree_ == two.partial_fit(X[300:]).tree_
     assert two.save(tmp_path).ids_.tolist() == list(range(600))
-    assert len(list(tmp_path.glob("snapshot-*"))) == 1
     two.close()
     assert Rotate.open(tmp_path).tree_ == one.tree_
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_every_flipped_or_missing_byte_is_noticed(kind, tmp_path):
+def test_a_flipped_byte_is_noticed_or_changes_nothing(kind, tmp_path):
     online = kind().partial_fit(rows(12)).save(tmp_path)
     online.partial_fit(rows(3, 1)).remove([2]).close()
-    files = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.name != "lock"}
+    tree, ids = online.tree_, online.ids_.tolist()
+    path = tmp_path / "tree.sqlite"
+    data = path.read_bytes()
     rng = np.random.default_rng(0)
-    for name, data in files.items():
-        places = range(len(data)) if len(data) < 700 else rng.integers(len(data), size=60).tolist()
-        for place in places:
-            bad = bytearray(data)
-            bad[place] ^= 1 << int(rng.integers(8))
-            (tmp_path / name).write_bytes(bytes(bad))
-            with pytest.raises(FileError, match=r"damaged|missing|newer"):
-                kind.open(tmp_path)
-        (tmp_path / name).unlink()
-        with pytest.raises(FileError, match=r"missing|not a folder"):
-            kind.open(tmp_path)
-        (tmp_path / name).write_bytes(data)
-    assert len(kind.open(tmp_path)) == 14
+    noticed = 0
+    for place in rng.integers(len(data), size=80).tolist():
+        bad = bytearray(data)
+        bad[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(bad))
+        try:
+            with cladify.online.open(tmp_path, read_only=True) as again:
+                assert again.tree_ == tree and again.ids_.tolist() == ids  # a page that is not in use
+        except FileError:
+            noticed += 1
+    assert noticed >= 20
+    path.write_bytes(data[: len(data) // 2])
+    with pytest.raises(FileError):
+        kind.open(tmp_path)
+    path.unlink()
+    with pytest.raises(FileError, match="not a folder"):
+        kind.open(tmp_path)
 
 
 @pytest.mark.parametrize("kind", FOLDERS)
-def test_a_journal_cut_off_anywhere_is_mended(kind, tmp_path):
-    online = kind().partial_fit(rows(12)).save(tmp_path)
-    journal = next(tmp_path.glob("journal-*"))
-    ends = [0]
-    for i in range(4):
-        online.partial_fit(rows(2, i))
-        ends.append(journal.stat().st_size)
-    online.close()
-    data = journal.read_bytes()
-    for cut in range(0, len(data), 7):
-        journal.write_bytes(data[:cut])
-        whole = sum(end <= cut for end in ends[1:])
-        if cut in ends:
-            again = kind.open(tmp_path)
-        else:
-            with pytest.warns(CladifyWarning, match="ended within a record"):
-                again = kind.open(tmp_path)
-        assert len(again) == 12 + 2 * whole
-        again.close()
-
-
-@pytest.mark.parametrize("kind", FOLDERS)
-def test_a_full_disk_changes_nothing(kind, tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", ["INSERT INTO changes", "COMMIT"])
+def test_a_full_disk_changes_nothing(kind, step, tmp_path):
     online = kind().partial_fit(rows(12)).save(tmp_path)
     online.partial_fit(rows(2, 5))
-    file = online._store._journal._file
+    before, database = online.tree_, online._store._database
 
     class Full:
-        def write(self, data):
-            os.write(file.fileno(), bytes(data[:5]))
-            raise OSError(28, "No space left on device")
+        def execute(self, statement, *values):
+            if statement.startswith(step):
+                raise sqlite3.OperationalError("database or disk is full")
+            return database.execute(statement, *values)
 
         def __getattr__(self, name):
-            return getattr(file, name)
+            return getattr(database, name)
 
-    monkeypatch.setattr(online._store._journal, "_file", Full())
-    with pytest.raises(FileError, match=r"No space left on device.*nothing was changed"):
+    online._store._database = Full()
+    with pytest.raises(FileError, match=r"disk is full.*nothing was changed"):
         online.partial_fit(rows(2, 6))
-    assert len(online) == 14
-    monkeypatch.undo()
+    online._store._database = database
+    assert len(online) == 14 and online.tree_ == before
     online.partial_fit(rows(2, 7)).close()
-    assert len(kind.open(tmp_path)) == 16
+    with kind.open(tmp_path) as again:
+        assert len(again) == 16 and again.tree_ == online.tree_
 
 
 def test_a_second_writer_is_refused(tmp_path):
@@ -160,12 +146,12 @@ def test_what_cannot_be_kept_is_said(tmp_path):
         Grinch.open(tmp_path)
 
 
-def test_a_long_journal_becomes_a_snapshot(tmp_path, monkeypatch):
-    monkeypatch.setattr("cladify.online._store._GROWN", 1000)
+def test_many_changes_become_a_snapshot(tmp_path, monkeypatch):
+    monkeypatch.setattr("cladify.online._storage.database._GROWN", 1000)
     online = Greedy().partial_fit(rows(3)).save(tmp_path)
     for i in range(60):
         online.partial_fit(rows(20, i))
-    assert online._store._number >= 2
+    assert cladify.online.check(tmp_path)["n_changes"] < 60
     online.close()
     assert len(Greedy.open(tmp_path)) == 1203
 
@@ -187,7 +173,6 @@ def test_a_disk_that_is_really_full_is_survived(kind, tmp_path):
     with os.fdopen(read) as said:
         lines = said.read().split()
     assert "refused" in lines and lines[-1] == "went-on"
-    assert len(list(folder.glob("snapshot-*"))) == 1
     online = kind.open(folder)
     assert len(online) == 12 + 50 * lines.count("added") + 1 and online._begin().tree.broken_rule(1e-6) == ""
 
@@ -196,7 +181,7 @@ def fill_up(folder, said: int) -> None:
     online = cladify.online.open(folder)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, hard))
     for i in range(40):
         before = len(online)
         try:
@@ -240,7 +225,7 @@ def work_for_ever(folder, seed: int, said: int) -> None:
         os.write(said, (" ".join([line, *map(str, ids)]) + "\n").encode())
 
 
-@pytest.mark.filterwarnings("ignore:.*ended within a record", "ignore:.*fork")
+@pytest.mark.filterwarnings("ignore:.*fork")
 @pytest.mark.parametrize(
     "kind", [partial(kind, n_neighbors=5) for kind in (Grinch, LiveTree, MiniBatchSCC)] + [Perch, MiniBatchHAC]
 )
@@ -280,18 +265,3 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
         known = there
         online.close()
     assert acknowledged >= 2 * KILLS
-
-
-def test_a_tree_of_an_older_version_says_what_to_do(tmp_path, monkeypatch):
-    import cladify.online._snapshot as snapshot
-
-    dump = snapshot.dump
-
-    def older(state):
-        meta, arrays = dump(state)
-        return meta, {name: array for name, array in arrays.items() if name != "graph_mine"}
-
-    monkeypatch.setattr(snapshot, "dump", older)
-    LiveTree().partial_fit(rows(50)).save(tmp_path).close()
-    with pytest.raises(FileError, match=r"older version of cladify.*no 'mine'; give its rows to a new one"):
-        LiveTree.open(tmp_path)

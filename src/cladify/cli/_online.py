@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
+from itertools import count as count_from
 from pathlib import Path
 from time import perf_counter, sleep
 from typing import TYPE_CHECKING, Annotated, Any
@@ -117,8 +119,9 @@ def watch(
 ) -> None:
     """Add every file of vectors that appears in an inbox, in the order of their names; Ctrl-C ends it.
 
-    A file ``monday.npy`` becomes items ``monday:0``, ``monday:1``, … and moves to the inbox's folder ``done``. Put
-    files there under a name that begins with a dot and rename them when they are whole.
+    A file ``monday.npy`` becomes items ``monday:0``, ``monday:1``, … and moves to the inbox's folder ``done``. Another
+    file of that name becomes ``monday-2:0``, …; the same file again is not added twice. Put files there
+    under a name that begins with a dot and rename them when they are whole.
     """
     inbox = inbox or folder / "inbox"
     for needed in ("done", "failed"):
@@ -141,12 +144,17 @@ class _Watched:
         self._how = (method, params)
         self.online: OnlineTree | None = None
 
-    def add(self, vectors: Any, named: list[str]) -> OnlineTree:
+    def add(self, vectors: Any, stem: str) -> OnlineTree:
         online, is_new = (self.online, False) if self.online is not None else _open(self.folder, *self._how, self._sync)
         self.online = None if is_new else online
-        # A file that was added before the last stop, but not moved yet, is not added twice.
-        if not (named and named[0] in online):
-            online.partial_fit(vectors, ids=named)
+        for turn in count_from(1):
+            name = stem if turn == 1 else f"{stem}-{turn}"
+            named: list[Any] = [f"{name}:{i}" for i in range(vectors.shape[0])]
+            if not named or named[0] not in online:
+                online.partial_fit(vectors, ids=named)
+                break
+            if online._holds(named, vectors):  # added before the last stop, but not moved yet
+                break
         if is_new:
             online.save(self.folder, sync=self._sync)
         self.online = online
@@ -165,14 +173,20 @@ def _take_all(tree: _Watched, inbox: Path, *, quiet: bool) -> None:
         start = perf_counter()
         try:
             vectors = read_vectors(path)
-            online = tree.add(vectors, [f"{path.stem}:{i}" for i in range(vectors.shape[0])])
+            online = tree.add(vectors, path.stem)
         except CladifyError as error:
             typer.echo(f"{path.name}: {error}", err=True)
-            path.rename(inbox / "failed" / path.name)
+            _move(path, inbox / "failed")
             continue
-        path.rename(inbox / "done" / path.name)
+        _move(path, inbox / "done")
         took = perf_counter() - start
         _done(online, tree.folder, f"{path.name}: added", vectors.shape[0], took, as_json=False, quiet=quiet)
+
+
+def _move(path: Path, folder: Path) -> None:
+    """Moves a file into a folder, under another name where its own is taken."""
+    names = (path.name if turn == 1 else f"{path.stem}-{turn}{path.suffix}" for turn in count_from(1))
+    path.rename(next(folder / name for name in names if not os.path.lexists(folder / name)))
 
 
 def _open(folder: Path, method: str | None, params: dict[str, Any], sync: bool) -> tuple[OnlineTree, bool]:
@@ -180,11 +194,12 @@ def _open(folder: Path, method: str | None, params: dict[str, Any], sync: bool) 
     import cladify.online
     from cladify._kit.params import check_choice
     from cladify.errors import InvalidInput
+    from cladify.online._storage import NAME
 
     kinds = {kind._method: kind for kind in vars(cladify.online).values() if _is_method(kind)}
     if method is not None:
         check_choice("method", method, tuple(kinds))
-    if not (folder / "current.json").exists():
+    if not (folder / NAME).exists():
         return kinds[method or "live"](**params), True
     online = cladify.online.open(folder, sync=sync)
     held, wanted = online.get_params(), {"method": method or online._method, **params}

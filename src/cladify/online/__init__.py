@@ -3,6 +3,7 @@
 from typing import Any
 
 from cladify.online._base import OnlineTree
+from cladify.online._care import backup, check, rescue
 from cladify.online.baselines import OHAC, MiniBatchHAC
 from cladify.online.incremental import Greedy, Grinch, Rotate
 from cladify.online.live import LiveTree
@@ -19,10 +20,12 @@ __all__ = [
     "OnlineTree",
     "Perch",
     "Rotate",
-    "open",
+    "backup",
+    "check",
+    "rescue",
 ]
 
 
-def open(folder: Any, *, sync: bool = False) -> OnlineTree:
+def open(folder: Any, *, sync: bool = False, read_only: bool = False) -> OnlineTree:
     """The online tree, of whatever method, that lives in a folder; see :meth:`OnlineTree.save`."""
-    return OnlineTree.open(folder, sync=sync)
+    return OnlineTree.open(folder, sync=sync, read_only=read_only)

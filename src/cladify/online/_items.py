@@ -1,4 +1,4 @@
-"""Whose leaf is whose: the ids of the user's items, the slots of their rows, the leaves of the tree."""
+"""Maps ids of items, slots of rows and leaves of the tree onto each other."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class Items:
         self._leaf = np.empty(0, dtype=np.int32)  # of a slot
         self._slot_of = np.empty(0, dtype=np.int32)  # of a leaf
         self._owner: dict[int, Hashable] = {}  # id of a slot's item
+        self._weight = np.empty(0)  # of a slot
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -30,7 +31,7 @@ class Items:
 
     @property
     def ids(self) -> np.ndarray:
-        """All ids, first come first: an array of integers where all are, of objects otherwise."""
+        """All ids in order of arrival: an array of int64 where all fit, of objects otherwise."""
         return as_ids(self._slot)
 
     @property
@@ -85,10 +86,14 @@ class Items:
     def slots_of(self, ids: Iterable[Hashable]) -> np.ndarray:
         return np.array([self._slot[item] for item in ids], dtype=np.int32)
 
-    def add(self, ids: list[Hashable], slots: np.ndarray, leaves: np.ndarray) -> None:
-        """Items come in, or (where the id is known) get another slot and leaf."""
+    def weight_of(self, slots: np.ndarray) -> np.ndarray:
+        return self._weight[slots]
+
+    def add(self, ids: list[Hashable], slots: np.ndarray, leaves: np.ndarray, weight: np.ndarray) -> None:
+        """Adds items, or (where the id is known) gives them another slot and leaf."""
         self._leaf = _put(self._leaf, slots, leaves)
         self._slot_of = _put(self._slot_of, leaves, slots)
+        self._weight = _put(self._weight, slots, weight)
         for item, slot in zip(ids, slots.tolist(), strict=True):
             self._slot[item] = slot
             self._owner[slot] = item
@@ -96,22 +101,38 @@ class Items:
                 self._next = item + 1
 
     def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"ids": list(self._slot), "next": self._next}, {"slots": self.slots, "leaves": self.leaves}
+        slots = self.slots
+        arrays = {"slots": slots, "leaves": self.leaf_of(slots), "weight": self._weight[slots]}
+        return {"ids": list(self._slot), "next": self._next}, arrays
 
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.add(meta["ids"], arrays["slots"], arrays["leaves"])
+        self.add(meta["ids"], arrays["slots"], arrays["leaves"], arrays["weight"])
         self._next = meta["next"]
 
     def forget(self, ids: list[Hashable]) -> None:
+        """Drops items; those that are gone already are passed over, so that an interrupted call can be repeated."""
         for item in ids:
-            del self._owner[self._slot.pop(item)]
+            self._owner.pop(self._slot.get(item, -1), None)
+            self._slot.pop(item, None)
+
+    def entries(self) -> dict[Hashable, int]:
+        """The slot of every id."""
+        return self._slot
+
+    @property
+    def next_id(self) -> int:
+        return self._next
+
+    @next_id.setter
+    def next_id(self, value: int) -> None:
+        self._next = value
 
 
 def _put(table: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The table with values at these places, made longer where it must be."""
     need = int(places.max(initial=-1)) + 1
     if need > len(table):
-        table = np.concatenate([table, np.full(max(need, 2 * len(table)) - len(table), -1, dtype=np.int32)])
+        table = np.concatenate([table, np.full(max(need, 2 * len(table)) - len(table), -1, dtype=table.dtype)])
     table[places] = values
     return table
 
@@ -134,6 +155,6 @@ def _plain(item: Any) -> Any:
 
 def as_ids(ids: Iterable[Hashable]) -> np.ndarray:
     values = list(ids)
-    if all(isinstance(item, int) for item in values):
+    if all(isinstance(item, int) and -(2**63) <= item < 2**63 for item in values):
         return np.array(values, dtype=np.int64)
     return np.array(values, dtype=object)

@@ -24,7 +24,7 @@ class Clusters(NamedTuple):
 
 
 class StableLabels:
-    """Remembers who had which label, and hands labels on.
+    """The label of every item at the last call, from which the labels of the next one follow.
 
     Old and new clusters are paired by the number of items they share, the most first: a pair's label stays. Other
     clusters get numbers that were never used.
@@ -35,7 +35,7 @@ class StableLabels:
         self._next = 0
 
     def update(self, ids: list[Hashable], cluster: np.ndarray) -> Clusters:
-        """Labels of clusters 0, 1, … of these items; they are what the next call compares with."""
+        """Labels of clusters 0, 1, … of these items; the next call compares with them."""
         before = np.array([self._label.get(item, -1) for item in ids], dtype=np.int64)
         old, count = np.unique(before[before >= 0], return_counts=True)
         size = np.bincount(cluster)
@@ -74,6 +74,9 @@ class StableLabels:
     def dump(self) -> dict[str, Any]:
         return {"ids": list(self._label), "labels": list(self._label.values()), "next": self._next}
 
-    def load(self, kept: dict[str, Any]) -> None:
-        self._label = dict(zip(kept["ids"], kept["labels"], strict=True))
-        self._next = kept["next"]
+    @classmethod
+    def load(cls, kept: dict[str, Any]) -> StableLabels:
+        labels = cls()
+        labels._label = dict(zip(kept["ids"], map(int, kept["labels"]), strict=True))
+        labels._next = int(kept["next"])
+        return labels

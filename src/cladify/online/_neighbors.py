@@ -1,4 +1,4 @@
-"""What the online methods on a graph of neighbours share: everyone's nearest, kept while items come and go."""
+"""Base of the online methods on a graph of neighbours: the nearest of every item, kept while items come and go."""
 
 from __future__ import annotations
 
@@ -38,11 +38,10 @@ class NeighborTree(OnlineTree):
         """Cosines, products or squared distances of such weights; −inf is farther than everything."""
         raise NotImplementedError
 
-    def _begin(self) -> State:
-        state = super()._begin()
-        if state.tree is None:
-            state.start(0)
-            state.graph = self._make_graph(state)
+    def _new_state(self) -> State:
+        state = super()._new_state()
+        state.start(0)
+        state.graph = self._make_graph(state)
         return state
 
     def _take(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
@@ -53,7 +52,7 @@ class NeighborTree(OnlineTree):
         with one_blas_thread():
             slots, near, start, back = state.search.add(z, squared, self.n_neighbors, back=True)
         leaves = _core.online_make_leaves(state.tree, np.empty((len(X), 0)), weight)
-        state.items.add(ids, slots, leaves)
+        state.items.add(ids, slots, leaves, weight)
         state.changed += len(leaves)
         edges = self._edges(state, slots, near)
         _, weights = self._edges(state, back, np.repeat(slots, np.diff(start))[:, None])
@@ -61,7 +60,7 @@ class NeighborTree(OnlineTree):
         self._note_reach(state, np.concatenate([slots, near[near >= 0], back]))
 
     def _note_reach(self, state: State, slots: np.ndarray) -> None:
-        """Tells the search what is near enough for these."""
+        """Sets from which score on a row is among the nearest of these."""
         value = self._unweigh(state, state.graph.reach(state.items.leaf_of(slots)))
         state.search.set_reach(slots, value, squared=state.rows.similarity.name == "sqeuclidean")
 
@@ -89,9 +88,9 @@ class NeighborTree(OnlineTree):
         weight = self._weigh(state, value, near >= 0)
         state.graph.mend(short, near, weight.astype(np.float32))
         self._note_reach(state, own)
-        self._search_anew(state, state.graph.short())
+        self._search_all(state, state.graph.short())
 
-    def _search_anew(self, state: State, leaves: np.ndarray) -> None:
+    def _search_all(self, state: State, leaves: np.ndarray) -> None:
         """Fills the lists of leaves by a search among all."""
         if not len(leaves):
             return
@@ -122,12 +121,12 @@ class NeighborTree(OnlineTree):
         leaves = np.where(there, state.items.leaf_of(np.maximum(near, 0)), -1).astype(np.int32)
         return leaves, self._weigh(state, value, there).astype(np.float32)
 
-    def _loaded(self) -> None:
-        state = self._begin()
+    def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
         state.graph = self._make_graph(state)
-        edges, state.edges = state.edges or {}, None
-        if edges:
-            state.graph.restore_lists(*(edges[name] for name in LISTS))
+        if len(state.items):
+            if parts["graph"]["from"].max(initial=-1) >= len(parts["graph"]["lost"]):
+                raise ValueError("a list of neighbours belongs to no leaf")
+            state.graph.restore_lists(state.tree, *(parts["graph"][name] for name in LISTS))
             self._note_reach(state, state.items.slots)
 
 

@@ -1,4 +1,4 @@
-"""What a metric makes of arriving rows: features whose sums a tree can keep, and float32 copies to search."""
+"""Arriving rows under a metric: features whose sums a tree can keep, and float32 copies to search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OnlineRows:
         self._centre: np.ndarray | None = None
 
     def check(self, X: Any, model: str) -> np.ndarray:
-        """The rows as a dense array, or an error that says what is wrong; nothing is remembered."""
+        """The rows as a dense array, checked; the object does not change."""
         X = check_vectors(
             X,
             min_rows=0,
@@ -69,6 +69,11 @@ class OnlineRows:
         """``z`` in float32 and, where nearness is distance, |z|²."""
         z = np.ascontiguousarray(features[:, :-1], dtype=np.float32)
         return z, None if self._centre is None else -features[:, -1]
+
+    def originals(self, z: np.ndarray) -> np.ndarray:
+        """Rows in float64 whose features are these ``z`` again, up to rounding."""
+        rows = z.astype(np.float64)
+        return rows if self._centre is None else rows + self._centre
 
     def heights(self, linkage: np.ndarray) -> np.ndarray:
         """Linkages (larger is closer) as heights: 1 − cos, −⟨x, y⟩ or the squared distance."""

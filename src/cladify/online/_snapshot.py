@@ -1,4 +1,8 @@
-"""The state of an online tree as plain arrays, and back."""
+"""The state of an online tree as values and arrays, and back.
+
+Arrays from a folder are checked against one table of types, against each other and, in the native core, against the
+rules of the tree and of the lists of neighbours, before anything works on them.
+"""
 
 from __future__ import annotations
 
@@ -7,53 +11,125 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify.errors import FileError
+from cladify.online._labels import StableLabels
 from cladify.online._state import LISTS, LOG, State
 
 __all__ = ["dump", "load"]
 
 _TREE = ("parent", "left", "right", "before", "after", "states", "free", "size", "cross", "sums")
+_PARTS = ("tree", "items", "search", "rows", "graph", "level", "buffer")
+#: Type and number of dimensions of every array that a folder may hold.
+_TABLE: dict[str, tuple[str, int]] = {
+    **{f"tree_{name}": ("<i4", 1) for name in ("parent", "left", "right", "before", "after", "free")},
+    **{f"tree_{name}": ("<f8", 1) for name in ("size", "cross", "sums")},
+    "tree_states": ("|i1", 1),
+    "items_slots": ("<i4", 1),
+    "items_leaves": ("<i4", 1),
+    "items_weight": ("<f8", 1),
+    "search_z": ("<f4", 2),
+    "search_bias": ("<f4", 1),
+    "search_free": ("<i4", 1),
+    "search_centre": ("<f4", 2),
+    "search_list": ("<i4", 1),
+    "rows_centre": ("<f8", 1),
+    **{f"graph_{name}": ("<i4", 1) for name in ("from", "to")},
+    "graph_weight": ("<f4", 1),
+    **{f"graph_{name}": ("|i1", 1) for name in ("mine", "theirs", "lost")},
+    **{f"level_{name}": ("<i4", 1) for name in ("of", "best", "awake")},
+    **{f"level_{name}": ("<f8", 1) for name in ("scale", "tried")},
+    "buffer_node": ("<i4", 1),
+    "buffer_best": ("<i8", 1),
+    "buffer_similarity": ("<f8", 1),
+}
+_MAY_BE_INFINITE = ("search_bias", "buffer_similarity")
 
 
-def dump(state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Values and arrays that say all there is to say."""
+def dump(state: State, extra: dict[str, dict[str, np.ndarray]]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The full state as values and arrays.
+
+    Parameters
+    ----------
+    extra : dict
+        Arrays of the method's own: ``level`` and ``buffer``.
+    """
     *columns, root, version = state.tree.state()
-    arrays = {f"tree_{name}": column for name, column in zip(_TREE, columns, strict=True)}
-    meta: dict[str, Any] = {"root": root, "version": version, "scale": state.scale, "width": state.tree.width}
-    meta["changed"], meta["seconds"] = state.changed, state.seconds
+    meta: dict[str, Any] = {"root": root, "version": state.first_version + version, "scale": state.scale}
+    meta |= {"width": state.tree.width, "changed": state.changed, "seconds": state.seconds, "counts": state.counts}
     meta["labels"] = state.labels.dump()
-    meta["items"], items = state.items.dump()
-    meta["search"], search = state.search.dump()
-    meta["rows"], rows = state.rows.dump()
-    arrays |= {f"items_{k}": v for k, v in items.items()} | {f"search_{k}": v for k, v in search.items()}
-    arrays |= {f"rows_{k}": v for k, v in rows.items()}
+    parts: dict[str, dict[str, np.ndarray]] = {"tree": dict(zip(_TREE, columns, strict=True)), **extra}
+    for name in ("items", "search", "rows"):
+        meta[name], parts[name] = getattr(state, name).dump()
     if state.graph is not None:
-        lists = zip(LISTS, state.graph.lists(state.tree), strict=True)
-        arrays |= {f"graph_{name}": column for name, column in lists}
-        arrays |= {f"level_{name}": column for name, column in state.graph_state().items()}
-    return meta, arrays
+        parts["graph"] = dict(zip(LISTS, state.graph.lists(state.tree), strict=True))
+    return meta, {f"{part}_{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
 
-def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Fills a new state."""
+def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
+    """Fills a new state; returns the arrays of ``graph``, ``level`` and ``buffer``, which the method restores.
+
+    Anything that does not fit is a ValueError.
+    """
+    _check_types(arrays)
     part = {
         kind: {name[len(kind) + 1 :]: array for name, array in arrays.items() if name.startswith(kind + "_")}
-        for kind in ("tree", "items", "search", "rows", "graph", "level")
+        for kind in _PARTS
     }
-    if part["graph"] and (missing := [name for name in LISTS if name not in part["graph"]]):
-        raise FileError(
-            f"The tree was saved by an older version of cladify, whose lists of neighbours have no {missing[0]!r}; "
-            "give its rows to a new one with partial_fit and save that, or open it with the version that saved it."
-        )
-    columns: list[Any] = [np.ascontiguousarray(part["tree"][name]) for name in _TREE]
+    missing = [name for name in _TREE if name not in part["tree"]]
+    if part["graph"]:
+        missing += [name for name in LISTS if name not in part["graph"]]
+    if missing:
+        raise ValueError(f"array {missing[0]!r} is missing")
+    columns = [part["tree"][name] for name in _TREE]
+    _check_items(meta, part)
     arguments: list[Any] = [meta["width"], LOG, *columns, meta["root"], meta["version"]]
     state.tree = _core.MutableTree.restore(*arguments)
-    broken = state.tree.broken_rule(1e-4)
-    if broken:
-        raise FileError(f"The tree of the snapshot is not whole: {broken}. Restore the folder from a copy.")
-    state.scale, state.changed, state.seconds = meta["scale"], meta["changed"], meta["seconds"]
-    state.items.load(meta["items"], part["items"])
-    state.search.load(meta["search"], part["search"])
-    state.rows.load(meta["rows"], part["rows"])
-    state.labels.load(meta["labels"])
-    state.edges = (part["graph"] | part["level"]) or None
+    leaves = part["items"]["leaves"]
+    if not np.array_equal(np.sort(leaves), state.tree.leaves()):
+        raise ValueError("the items are not the leaves of the tree")
+    scale = meta["scale"]
+    state.scale = None if scale is None else float(scale)
+    state.changed, state.seconds = int(meta["changed"]), float(meta["seconds"])
+    state.counts = [int(count) for count in meta["counts"]]
+    for name in ("items", "search", "rows"):
+        getattr(state, name).load(meta[name], part[name])
+    state.labels = StableLabels.load(meta["labels"])
+    return {name: part[name] for name in ("graph", "level", "buffer")}
+
+
+def _check_types(arrays: dict[str, np.ndarray]) -> None:
+    for name, array in arrays.items():
+        if name not in _TABLE:
+            raise ValueError(f"array {name!r} is not known")
+        dtype, ndim = _TABLE[name]
+        if array.dtype != np.dtype(dtype) or array.ndim != ndim:
+            raise ValueError(f"array {name!r} has type {array.dtype} and {array.ndim} dimensions")
+        if array.dtype.kind == "f" and name not in _MAY_BE_INFINITE and not np.isfinite(array).all():
+            raise ValueError(f"array {name!r} is not finite")
+
+
+def _check_items(meta: dict[str, Any], part: dict[str, dict[str, np.ndarray]]) -> None:
+    """Ids, slots, rows and free slots belong to each other."""
+    ids, items, search = meta["items"]["ids"], part["items"], part["search"]
+    slots, used = items["slots"], len(search["bias"])
+    if not isinstance(ids, list) or any(not isinstance(i, (int, str)) or isinstance(i, bool) for i in ids):
+        raise ValueError("ids are whole numbers or strings")
+    if not len(ids) == len(set(ids)) == len(slots) == len(items["leaves"]) == len(items["weight"]):
+        raise ValueError("ids, slots, leaves and weights are of unequal number")
+    both = np.concatenate([slots, search["free"]])
+    if not np.array_equal(np.sort(both), np.arange(used)) or len(search["z"]) != used:
+        raise ValueError("slots of rows are lost or used twice")
+    there = np.isfinite(search["bias"])
+    if there.sum() != len(slots) or not there[slots].all():
+        raise ValueError("the rows are not those of the items")
+    d = meta["rows"]["n_features"]
+    width = meta["width"]
+    if len(ids) and (search["z"].shape[1] != d or width not in (0, d + 1)):
+        raise ValueError("the rows are of another length")
+    if "centre" in part["rows"] and part["rows"]["centre"].shape != (d,):
+        raise ValueError("the centre is of another length")
+    if "list" in search:
+        cells = search["centre"]
+        if cells.shape[1] != d or len(search["list"]) != len(slots) or not len(cells):
+            raise ValueError("the cells do not fit the rows")
+        if search["list"].min(initial=0) < 0 or search["list"].max(initial=0) > len(cells):
+            raise ValueError("a row is in no cell")

@@ -130,12 +130,25 @@ class MiniBatchHAC(_Average):
 
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
         if state.buffer is None:
-            state.buffer = _core.OnlineBuffer(state.tree, state.rows.scale, self.buffer_size)
+            state.buffer = self._make_buffer(state)
         state.buffer.insert(leaves)
+
+    def _make_buffer(self, state: State) -> Any:
+        return _core.OnlineBuffer(state.tree, state.rows.scale, self.buffer_size)
+
+    def _own_arrays(self, state: State) -> dict[str, dict[str, np.ndarray]]:
+        if state.buffer is None:
+            return {}
+        return {"buffer": dict(zip(("node", "best", "similarity"), state.buffer.state(), strict=True))}
+
+    def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
+        if parts["buffer"]:
+            state.buffer = self._make_buffer(state)
+            state.buffer.restore(*(parts["buffer"][name] for name in ("node", "best", "similarity")))
 
     def _remove(self, state: State, slots: np.ndarray) -> None:
         super()._remove(state, slots)
-        state.buffer = None  # what is most similar to what is found anew
+        state.buffer = None  # the most similar pairs are searched again
 
     def _shape(self, state: State) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         parent, node, height = super()._shape(state)

@@ -35,8 +35,8 @@ class _Incremental(OnlineTree):
     def _steps(self) -> tuple[bool, bool, bool, int, bool, bool]:
         raise NotImplementedError
 
-    def _begin(self) -> State:
-        state = super()._begin()
+    def _new_state(self) -> State:
+        state = super()._new_state()
         if self.linkage == "centroid" and state.rows.similarity.name != "cosine":
             raise InvalidInput(
                 f"linkage 'centroid' is a cosine of sums and needs metric 'cosine', got {self.metric!r}."
@@ -52,10 +52,22 @@ class _Incremental(OnlineTree):
             counts = _core.online_centroid(state.tree, *self._steps(), leaves, near)
         else:
             counts = _core.online_average(state.tree, state.rows.scale, *self._steps(), leaves, near)
-        self.n_rotations_, self.n_grafts_, self.n_swaps_ = np.add(counts, self._counts).tolist()
-        self._counts = (self.n_rotations_, self.n_grafts_, self.n_swaps_)
+        state.counts = np.add(counts, state.counts).tolist()
 
-    _counts: tuple[int, int, int] = (0, 0, 0)
+    @property
+    def n_rotations_(self) -> int:
+        """Rotations so far."""
+        return self._count(0)
+
+    @property
+    def n_grafts_(self) -> int:
+        """Grafts so far."""
+        return self._count(1)
+
+    @property
+    def n_swaps_(self) -> int:
+        """Swaps by restructuring so far."""
+        return self._count(2)
 
     @staticmethod
     def _everyone_before(state: State, leaves: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from cladify import _core
 from cladify._kit.params import Check, check_float, integer
 from cladify.data.graph import NeighborGraph
 from cladify.graphtree._top import LEAST_SCALE, SCALE_AT, regrow
+from cladify.online._folder import locked
 from cladify.online._neighbors import NeighborTree, typical
 from cladify.online._state import State
 
@@ -86,19 +87,24 @@ class LiveTree(NeighborTree):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @locked
     def refresh(self, budget_seconds: float = 1.0) -> Self:
         """Make the tree better, in idle moments; it ends after about ``budget_seconds``, or when nothing is left to do.
 
         Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
         offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
         and then the upper scales are searched anew, as by the batch method, over the small clusters as they are by now,
-        which makes new nodes above these.
+        which makes new nodes above these. In a folder the result is kept as a new snapshot.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)
         state = self._begin()
-        if len(state.items) < 3:
-            return self
-        end = time.monotonic() + seconds
+        self._writer()
+        if len(state.items) >= 3:
+            with self._change("refresh", [], whole=True):
+                self._refresh(state, time.monotonic() + seconds)
+        return self
+
+    def _refresh(self, state: State, end: float) -> None:
         self._mend_all(state, end)
         state.graph.rescale(self._least_scale(state))
         much = state.changed > _CHANGED * len(state.items)
@@ -109,9 +115,9 @@ class LiveTree(NeighborTree):
         if much and time.monotonic() < end:
             self._regrow(state, end)
             state.frozen = None
-        return self
 
     @property
+    @locked
     def cost_(self) -> float:
         """Dasgupta's cost of the tree on the graph of neighbours as they are now."""
         state = self._begin()
@@ -123,12 +129,12 @@ class LiveTree(NeighborTree):
         for start in range(0, len(short), _BATCH):
             if time.monotonic() >= end:
                 return
-            self._search_anew(state, short[start : start + _BATCH])
+            self._search_all(state, short[start : start + _BATCH])
 
     def _regrow(self, state: State, end: float) -> None:
-        """The upper scales anew. They have the last word: what is best on the graph of points alone, in which these see
-        next to nothing of the larger scales, is not moved above them."""
-        tree, nodes = self._frozen()
+        """Searches the upper scales again. Nothing is moved above them afterwards: the graph of points alone shows next
+        to nothing of the larger scales."""
+        tree, nodes = self._frozen(state)
         leaves, slots = state.items.leaves, state.items.slots
         cost = state.graph.cost()
         bottom, top = regrow(
@@ -211,7 +217,7 @@ class LiveTree(NeighborTree):
         z, squared = state.rows.searched(state.rows.features(X))
         slots = state.search.put(z, squared)
         leaves = np.arange(len(X), dtype=np.int32)
-        state.items.add(ids, slots, leaves)
+        state.items.add(ids, slots, leaves, weight)
         near = np.full((len(X), self.n_neighbors), -1, dtype=np.int32)
         value = np.zeros(near.shape, dtype=np.float32)
         row = np.repeat(leaves, np.diff(graph.indptr))
@@ -224,13 +230,15 @@ class LiveTree(NeighborTree):
         state.graph.refresh(self._least_scale(state))
         return len(X)
 
-    def _loaded(self) -> None:
-        state = self._begin()
-        kept = state.edges or {}
-        super()._loaded()
-        if "scale" in kept:
-            least = LEAST_SCALE * (state.scale or 0.0)
-            state.graph.restore(least, kept["scale"], kept["tried"], kept["awake"])
+    def _own_arrays(self, state: State) -> dict[str, dict[str, np.ndarray]]:
+        end, graph = state.tree.capacity, state.graph
+        return {"level": {"scale": graph.scales()[:end], "tried": graph.tried()[:end], "awake": graph.awake()}}
+
+    def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
+        super()._restored(state, parts)
+        level = parts["level"]
+        least = LEAST_SCALE * (state.scale or 0.0)
+        state.graph.restore(least, level["scale"], level["tried"], level["awake"])
 
     def _heights(self, state: State, parent: np.ndarray, node: np.ndarray, n: int) -> np.ndarray:
         return np.asarray(_core.tree_sizes(parent, n), dtype=np.float64) - 1.0

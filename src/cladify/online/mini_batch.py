@@ -21,11 +21,11 @@ class MiniBatchSCC(NeighborTree):
 
     As in :class:`~cladify.SCC`, every level links each cluster of the one below to its most similar one, where that
     similarity reaches the level's threshold :math:`\tau_i`, and merges the components of these links. When a batch
-    arrives, its points and those that have it among their neighbours decide anew, with all others left as they are; on
+    arrives, its points and those that have it among their neighbours are assigned again, all others are left; on
     the next level those that were changed by it, their siblings, and the best neighbours of what they were part of
-    before; and so on, until a level is left as it was. An old point that changes its mind takes the rest of its cluster
+    before; and so on, until a level is left as it was. An old point that is reassigned takes the rest of its cluster
     along no farther than that cluster wants, which is how earlier mistakes are mended. Points that leave take nothing
-    along: the others stay where they are, and decide anew when points arrive near them.
+    along: the others stay where they are, and are assigned again when points arrive near them.
 
     The similarity of two clusters is the mean over their pairs, 0 where two points are not neighbours; that of two
     points is (1 + cos)/2 for cosine, :math:`s/(s + d^2)` for squared distances (s being the median one between
@@ -129,12 +129,13 @@ class MiniBatchSCC(NeighborTree):
         super()._update(state, known, X, weight)
         state.graph.update()
 
-    def _loaded(self) -> None:
-        state = self._begin()
-        kept = state.edges or {}
-        super()._loaded()
-        if "of" in kept:
-            state.graph.restore(kept["of"], kept["best"])
+    def _own_arrays(self, state: State) -> dict[str, dict[str, np.ndarray]]:
+        end = state.tree.capacity
+        return {"level": {"of": state.graph.levels()[:end], "best": state.graph.best()[:end]}}
+
+    def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
+        super()._restored(state, parts)
+        state.graph.restore(parts["level"]["of"], parts["level"]["best"])
 
     def _heights(self, state: State, parent: np.ndarray, node: np.ndarray, n: int) -> np.ndarray:
         below = np.append(self._thresholds, 0.0)

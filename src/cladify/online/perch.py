@@ -89,18 +89,44 @@ class Perch(OnlineTree):
         self.n_jobs = n_jobs
 
     _n_near = 8  # float32 proposes, float64 decides
-    _counts: tuple[int, int, int] = (0, 0, 0)
 
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
         if state.buffer is None:
-            most = np.iinfo(np.int64).max if self.max_leaves is None else self.max_leaves
-            state.buffer = _core.OnlinePerch(state.tree, state.rows.scale, bool(self.balance), most)
-        counts = np.add(state.buffer.insert(leaves, near), self._counts)
-        self.n_maskings_, self.n_balancings_, self.n_collapses_ = self._counts = tuple(counts.tolist())
+            state.buffer = self._make_buffer(state)
+        state.counts = np.add(state.buffer.insert(leaves, near), state.counts).tolist()
+
+    def _make_buffer(self, state: State) -> Any:
+        most = np.iinfo(np.int64).max if self.max_leaves is None else self.max_leaves
+        return _core.OnlinePerch(state.tree, state.rows.scale, bool(self.balance), most)
+
+    def _own_arrays(self, state: State) -> dict[str, dict[str, np.ndarray]]:
+        if state.buffer is None:
+            return {}
+        return {"buffer": dict(zip(("node", "similarity"), state.buffer.state(), strict=True))}
+
+    def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
+        if parts["buffer"]:
+            state.buffer = self._make_buffer(state)
+            state.buffer.restore(parts["buffer"]["node"], parts["buffer"]["similarity"])
+
+    @property
+    def n_maskings_(self) -> int:
+        """Rotations against masking so far."""
+        return self._count(0)
+
+    @property
+    def n_balancings_(self) -> int:
+        """Rotations for balance so far."""
+        return self._count(1)
+
+    @property
+    def n_collapses_(self) -> int:
+        """Leaves that became one with another so far."""
+        return self._count(2)
 
     def _remove(self, state: State, slots: np.ndarray) -> None:
         super()._remove(state, slots)
-        state.buffer = None  # which leaves are nearest to their siblings is found anew
+        state.buffer = None  # the nearest siblings are searched again
 
     def _distances(self, state: State, nodes: np.ndarray) -> np.ndarray:
         return state.rows.heights(_core.online_heights_average(state.tree, state.rows.scale, nodes))

@@ -1,0 +1,407 @@
+"""``tree.sqlite``: the snapshot of an online tree and the changes since, in SQLite with a write-ahead log.
+
+A change is one transaction. Snapshot arrays are blobs of at most 256 MB, each with a checksum; a new snapshot and the
+removal of the changes before it are one transaction, too. A change at which two opens in a row ended the process is set
+aside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import sqlite3
+import struct
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from cladify.errors import CladifyWarning, FileError
+from cladify.online._storage.owner import Owner, check_plain, create_plain
+from cladify.online._storage.packing import unpack
+
+__all__ = ["NAME", "Change", "Content", "Store", "connect", "read", "read_folder"]
+
+NAME = "tree.sqlite"
+_APPLICATION, _FORMAT = 0x636C6164, 2
+_PART = 1 << 28  # bytes of a blob; SQLite takes up to 10^9
+_GROWN = 64 << 20  # bytes of changes that a snapshot is worth, at least
+_DAMAGE = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, struct.error, sqlite3.DatabaseError)
+_SCHEMA = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "CREATE TABLE arrays (name TEXT, part INTEGER, dtype TEXT, shape TEXT, data BLOB, crc INTEGER, "
+    "PRIMARY KEY (name, part))",
+    "CREATE TABLE changes (number INTEGER PRIMARY KEY, made TEXT, data BLOB, crc INTEGER)",
+    "CREATE TABLE aside (number INTEGER PRIMARY KEY, made TEXT, data BLOB, crc INTEGER)",
+)
+_saved: WeakValueDictionary[Path, Store] = WeakValueDictionary()  # folders that this process has by save, not by open
+
+
+class Change(NamedTuple):
+    """One recorded change."""
+
+    number: int
+    made: str  #: when, ISO 8601
+    meta: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+class Content(NamedTuple):
+    """All that a folder holds."""
+
+    meta: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+    changes: list[Change]
+    made: str  #: when the snapshot was made
+
+
+class Store:
+    """A folder that is open for writing.
+
+    Parameters
+    ----------
+    folder : path
+    sync : bool
+        Whether a change is on the disk when its transaction ends (it survives a power cut), not only in the system's
+        hands (it survives the process).
+    create : bool
+        Whether to make the folder and the database where they are not there.
+    """
+
+    def __init__(self, folder: Any, *, sync: bool, create: bool) -> None:
+        self.folder = Path(folder)
+        if create:
+            with _said(self.folder):
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.folder.is_dir():
+            raise FileError(
+                f"{self.folder} is not a folder with an online tree; save(folder) or `cladify add` makes one."
+            )
+        here = self.folder.resolve()
+        if not create and (saver := _saved.pop(here, None)) is not None:
+            saver.hand_over()
+        if not create and not check_plain(self.folder / NAME):
+            raise FileError(
+                f"{self.folder} is not a folder with an online tree; save(folder) or `cladify add` makes one."
+            )
+        self._owner = Owner(self.folder)
+        self._lost = False
+        self._grown = self._size = 0
+        try:
+            self._database = self._owner.guarded = self._connect()
+        except BaseException:
+            self._owner.release()
+            raise
+        self.sync = sync
+        if create:
+            _saved[here] = self
+
+    def _connect(self) -> sqlite3.Connection:
+        path = self.folder / NAME
+        os.close(create_plain(path))
+        is_new = path.stat().st_size == 0 and not check_plain(path.with_name(NAME + "-wal"))
+        database = connect(path, "rw")
+        try:
+            with _said(self.folder):
+                if is_new:
+                    database.execute("PRAGMA page_size = 8192")
+                    database.execute(f"PRAGMA application_id = {_APPLICATION}")
+                    database.execute(f"PRAGMA user_version = {_FORMAT}")
+                    database.execute("PRAGMA journal_mode = WAL")
+                    with _transaction(database):
+                        for statement in _SCHEMA:
+                            database.execute(statement)
+                else:
+                    check_schema(database, path)
+                    database.execute("PRAGMA journal_mode = WAL")
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @property
+    def sync(self) -> bool:
+        return self._sync
+
+    @sync.setter
+    def sync(self, sync: bool) -> None:
+        self._sync = sync
+        self._database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self) -> Content:
+        """The snapshot and the changes since, without one that ended the process too often."""
+        self.check()
+        with _said(self.folder, reading=True):
+            self._set_aside()
+            content = read(self._database, self.folder)
+            self._size = sum(array.nbytes for array in content.arrays.values())
+            self._grown = _bytes_of_changes(self._database)
+        return content
+
+    def _set_aside(self) -> None:
+        number = self._replayed()
+        if not number:
+            return
+        with _transaction(self._database):
+            self._database.execute("INSERT OR REPLACE INTO aside SELECT * FROM changes WHERE number = ?", (number,))
+            self._database.execute("DELETE FROM changes WHERE number = ?", (number,))
+            self._put("replaying", 0)
+        warnings.warn(
+            f"{self.folder}: change {number} ended the process each time it was read, and was set aside; it is kept in "
+            "the table `aside` of the database.",
+            CladifyWarning,
+            stacklevel=5,
+        )
+
+    def _replayed(self) -> int | None:
+        """None after a good end; else the change that was being replayed, or 0 where that was not noted."""
+        row = self._database.execute("SELECT value FROM about WHERE name = 'replaying'").fetchone()
+        return int(row[0]) if row else None
+
+    @contextlib.contextmanager
+    def replaying(self) -> Iterator[Callable[[int], None]]:
+        """While changes are replayed; yields a function to call with the number of each.
+
+        The first time only the beginning is noted. Where the process then ends, the next open notes every number, and
+        the one after that knows at which change it ended. Ctrl-C and a lack of memory are nobody's fault.
+        """
+        with _said(self.folder):
+            careful = self._replayed() is not None
+            self._put("replaying", 0)
+
+        def note(number: int) -> None:
+            if careful:
+                with _said(self.folder):
+                    self._put("replaying", number)
+
+        try:
+            yield note
+        except (KeyboardInterrupt, MemoryError):
+            self._database.execute("DELETE FROM about WHERE name = 'replaying'")
+            raise
+        with _said(self.folder):
+            self._database.execute("DELETE FROM about WHERE name = 'replaying'")
+
+    # --- writing ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written inside is there afterwards, or, after any exception, nothing of it."""
+        self.check()
+        grown, size = self._grown, self._size
+        try:
+            with _said(self.folder), _transaction(self._database):
+                yield
+        except BaseException:
+            self._grown, self._size = grown, size
+            raise
+
+    def append(self, payload: bytes) -> None:
+        """One more change, inside a transaction."""
+        with _said(self.folder):
+            self._database.execute(
+                "INSERT INTO changes SELECT 1 + max(coalesce((SELECT max(number) FROM changes), 0), "
+                "coalesce((SELECT max(number) FROM aside), 0)), ?, ?, ?",
+                (_now(), payload, zlib.crc32(payload)),
+            )
+        self._grown += len(payload)
+
+    def write(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """A snapshot instead of the old one and all changes, inside a transaction."""
+        with _said(self.folder):
+            for table in ("arrays", "changes"):
+                self._database.execute(f"DELETE FROM {table}")
+            text = json.dumps(meta)
+            self._put("meta", [text, zlib.crc32(text.encode())])
+            self._put("made", _now())
+            for name, array in arrays.items():
+                flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                for part, start in enumerate(range(0, max(1, len(flat)), _PART)):
+                    data = flat[start : start + _PART].data
+                    row = (name, part, array.dtype.str, json.dumps(array.shape), data, zlib.crc32(data))
+                    self._database.execute("INSERT INTO arrays VALUES (?, ?, ?, ?, ?, ?)", row)
+        self._grown, self._size = 0, sum(array.nbytes for array in arrays.values())
+
+    def _put(self, name: str, value: Any) -> None:
+        self._database.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, json.dumps(value)))
+
+    def is_better_whole(self, more: int) -> bool:
+        """Whether a snapshot is due rather than a change of ``more`` bytes."""
+        return more > 2 * _PART or self._grown + more > max(_GROWN, 2 * self._size)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        if self._owner.is_mine:
+            self._database.close()
+            self._owner.release()
+
+    def hand_over(self) -> None:
+        """Lets another object of this process have the folder."""
+        self._owner.check()
+        self.close()
+        self._lost = True
+
+    def check(self) -> None:
+        """An error unless this object may write."""
+        self._owner.check()
+        if self._lost:
+            raise FileError(
+                f"{self.folder} was opened again in this process, and that object writes to it; go on with that one, "
+                "or save this one to another folder."
+            )
+
+    def __del__(self) -> None:
+        if "_database" in self.__dict__:
+            self.close()
+
+
+# --- the database -----------------------------------------------------------------------------------------------------
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """A connection that any thread may use, in autocommit; ``mode`` is "ro" or "rw"."""
+    for name in (NAME, NAME + "-wal", NAME + "-shm", NAME + "-journal"):
+        check_plain(path.with_name(name))
+    uri = path.resolve().as_uri()
+    with _said(path.parent, reading=True):
+        if mode == "ro" and not os.access(path.parent, os.W_OK) and not check_plain(path.with_name(NAME + "-wal")):
+            mode = "ro&immutable=1"
+        database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+        database.execute("PRAGMA trusted_schema = OFF")
+        database.execute("PRAGMA cell_size_check = ON")
+        database.execute("PRAGMA busy_timeout = 5000")
+    return database
+
+
+def check_schema(database: sqlite3.Connection, path: Path) -> None:
+    """An error unless the database is one of ours, with nothing else in it: a trigger would run with every change."""
+    application = database.execute("PRAGMA application_id").fetchone()[0]
+    version = database.execute("PRAGMA user_version").fetchone()[0]
+    if application == _APPLICATION and version > _FORMAT:
+        raise FileError(f"{path} was written by a newer cladify (format {version}); upgrade.")
+    held = {row[0] for row in database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+    if application != _APPLICATION or held != set(_SCHEMA):
+        raise FileError(f"{path} is damaged or no online tree; restore the folder from a copy.")
+
+
+def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None = None) -> Content:
+    """All of a database as it is at one moment.
+
+    Parameters
+    ----------
+    problems : list, optional
+        What is damaged is named there and left out; without it, that is an error.
+    """
+
+    def damaged(what: str) -> None:
+        if problems is None:
+            raise FileError(f"{folder}: {what} is damaged; restore the folder from a copy, or `cladify rescue` it.")
+        problems.append(f"{what} is damaged")
+
+    with _transaction(database, "BEGIN"):
+        about = dict(database.execute("SELECT name, value FROM about"))
+        if "meta" not in about and problems is None:
+            raise FileError(f"{folder} holds no tree; the process that made it ended before the first save.")
+        meta: dict[str, Any] = {}
+        try:
+            text, crc = json.loads(about["meta"])
+            if zlib.crc32(text.encode()) != crc:
+                raise ValueError("checksum")
+            meta = json.loads(text)
+        except _DAMAGE:
+            damaged("the description of the snapshot")
+        arrays: dict[str, np.ndarray] = {}
+        for (name,) in database.execute("SELECT DISTINCT name FROM arrays ORDER BY name").fetchall():
+            try:
+                arrays[str(name)] = _read_array(database, name)
+            except _DAMAGE:
+                damaged(f"array {name!r}")
+        changes = []
+        for (number,) in database.execute("SELECT number FROM changes ORDER BY number").fetchall():
+            try:
+                row = database.execute("SELECT made, data, crc FROM changes WHERE number = ?", (number,)).fetchone()
+                if zlib.crc32(row[1]) != row[2]:
+                    raise ValueError("checksum")
+                changes.append(Change(number, str(row[0]), *unpack(row[1])))
+            except _DAMAGE:
+                damaged(f"change {number}")
+    return Content(meta, arrays, changes, str(about.get("made", "")).strip('"'))
+
+
+def read_folder(folder: Any, problems: list[str] | None = None) -> Content:
+    """The content of a folder as it is now; another process may be writing."""
+    path = Path(folder) / NAME
+    if not check_plain(path):
+        raise FileError(f"{folder} is not a folder with an online tree; save(folder) or `cladify add` makes one.")
+    database = connect(path, "ro")
+    try:
+        with _said(path.parent, reading=True):
+            check_schema(database, path)
+            return read(database, path.parent, problems)
+    finally:
+        database.close()
+
+
+def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
+    parts = database.execute("SELECT part, dtype, shape, data, crc FROM arrays WHERE name = ? ORDER BY part", (name,))
+    out: np.ndarray | None = None
+    at, dtype, shape = 0, np.dtype(np.uint8), (0,)
+    for place, (part, kind, dimensions, data, crc) in enumerate(parts):
+        if out is None:
+            dtype, shape = np.dtype(kind), tuple(json.loads(dimensions))
+            size = math.prod(shape) * dtype.itemsize
+            held = database.execute("SELECT sum(length(data)) FROM arrays WHERE name = ?", (name,)).fetchone()[0]
+            if dtype.kind not in "iuf" or any(n < 0 for n in shape) or size != held:
+                raise ValueError("shape")
+            out = np.empty(size, dtype=np.uint8)
+        if part != place or zlib.crc32(data) != crc:
+            raise ValueError("checksum")
+        out[at : at + len(data)] = np.frombuffer(data, dtype=np.uint8)
+        at += len(data)
+    assert out is not None
+    return out.view(dtype).reshape(shape)
+
+
+def _bytes_of_changes(database: sqlite3.Connection) -> int:
+    return int(database.execute("SELECT coalesce(sum(length(data)), 0) FROM changes").fetchone()[0])
+
+
+@contextlib.contextmanager
+def _transaction(database: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+    try:
+        if database.in_transaction:  # an interrupted one
+            database.execute("ROLLBACK")
+        database.execute(begin)
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            if database.in_transaction:
+                database.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def _said(folder: Path, *, reading: bool = False) -> Iterator[None]:
+    """Errors of the database and of the system as one line."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        if reading:
+            raise FileError(f"{folder} is damaged or cannot be read ({why}); restore it from a copy.") from error
+        raise FileError(f"{folder} cannot be written ({why}); nothing was changed.") from error
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,40 @@
+"""Values and arrays as one blob, with a checksum beside it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+
+from cladify.data._vectors import aligned
+
+__all__ = ["pack", "unpack"]
+
+_WORD = struct.Struct("<I")
+
+
+def pack(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    """Values and arrays as bytes: the length of a JSON header, the header, the arrays one after another."""
+    shapes = {name: [array.dtype.str, list(array.shape)] for name, array in arrays.items()}
+    head = json.dumps({**meta, "arrays": shapes}).encode()
+    return b"".join([_WORD.pack(len(head)), head, *(np.ascontiguousarray(array).data for array in arrays.values())])
+
+
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The values and arrays of :func:`pack`; arrays that do not fit the payload are a ValueError."""
+    (length,) = _WORD.unpack_from(payload)
+    at = _WORD.size + length
+    meta = json.loads(payload[_WORD.size : at])
+    arrays = {}
+    for name, (dtype, shape) in meta.pop("arrays").items():
+        if np.dtype(dtype).hasobject or any(n < 0 for n in shape):
+            raise ValueError(f"array {name!r} has no numbers")
+        count = 1
+        for n in shape:
+            count *= int(n)
+        array = np.frombuffer(payload, dtype=dtype, count=count, offset=at) if count else np.empty(0, dtype)
+        arrays[name] = aligned(array.reshape(shape))
+        at += array.nbytes
+    return meta, arrays
