@@ -180,7 +180,3 @@ def _approximations(found: dict[str, Any]) -> list[str]:
     graph = found.get("neighbors", {})
     named = [f"neighbours by {graph['method']}, recall {graph['recall']:.3f}"] if "recall" in graph else []
     return [*named, f"epsilon {found['epsilon']:g}"] if found.get("epsilon") else named
-
-
-# The names that the online methods and the Dask engine still use.
-tell, told_value = complete_info, plain_value

@@ -9,7 +9,8 @@ import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cladify._estimator import TreeEstimator, tell, told_value
+from cladify._choice import choose
+from cladify._estimator import TreeEstimator, complete_info, plain_value
 from cladify._kit.files import listing
 from cladify._kit.params import check_int
 from cladify._kit.progress import Progress
@@ -63,7 +64,7 @@ def fit_dask(
     ``make(method)`` is the estimator of a method with these parameters, which holds and checks them.
     """
     require_dask()
-    chosen, why = choose_method() if method == "auto" else (method, "")
+    chosen, why = choose(X, engine="dask") if method == "auto" else (method, "")
     entry = _distributed(chosen)
     if n_workers is not None:
         check_int("n_workers", n_workers, low=1)
@@ -80,18 +81,13 @@ def fit_dask(
     with connected(client, n_workers=n_workers) as own, explained(own, f"method {chosen!r}"):
         job = Job(own, report=report)
         tree, size = _fit(X, entry, model, job, checkpoint, sample_weight, out, column, params)
-    tell(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
+    complete_info(model, tree.info, size, time.perf_counter() - began)  # type: ignore[arg-type]
     tree.info["engine"] = "dask"
     if why:
         tree.info["auto"] = why
     if isinstance(tree, TreeFolder):
         tree.save_info()
     return tree
-
-
-def choose_method() -> tuple[str, str]:
-    """The method of ``method="auto"``, and why."""
-    return "scc", "scc: of the methods that work in parts, the one for large data"
 
 
 def _distributed(method: str) -> Method:
@@ -180,7 +176,7 @@ def _kept_tree(work: WorkFolder, name: str, n: int) -> Tree | None:
 
 
 def _params(model: Any) -> dict[str, Any]:
-    return {name: told_value(value) for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
+    return {name: plain_value(value) for name, value in model.get_params(deep=False).items() if name != "n_jobs"}
 
 
 def _hash(value: Any) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify.errors import InvalidInput
+from cladify.io._write import write_csv
 
 if TYPE_CHECKING:
     from cladify.explore._document import Version
@@ -27,7 +28,6 @@ _KINDS = {
     "json": "application/json",
     "nwk": "text/plain; charset=utf-8",
 }
-_FORMULA = re.compile(r"^[=+\-@\t\r]")
 
 
 def export(now: Version, what: str, form: str, v: int, cut: dict[str, Any]) -> tuple[bytes, str, str]:
@@ -74,31 +74,16 @@ def _labels(view: View, cut: dict[str, Any]) -> Any:
 
 
 def _written(table: Any, form: str) -> bytes:
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
     out = io.BytesIO()
     if form == "csv":
-        csv.write_csv(_escaped(table), out)
+        write_csv(out, table, excel_safe=True)
     elif form == "parquet":
         parquet.write_table(table, out)
     else:
         raise InvalidInput("format must be csv or parquet.")
     return out.getvalue()
-
-
-def _escaped(table: Any) -> Any:
-    """Texts that a spreadsheet would run as a formula get an apostrophe in front."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            column = table.column(i)
-            wild = pc.match_substring_regex(column, _FORMULA.pattern)
-            table = table.set_column(
-                i, field.name, pc.if_else(wild, pc.binary_join_element_wise("'", column, ""), column)
-            )
-    return table
 
 
 def _nested(view: View, v: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cladify import _core
-from cladify._estimator import told_value
+from cladify._estimator import plain_value
 from cladify._kit.parallel import one_blas_thread
 from cladify._kit.params import Check, choice, integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
@@ -377,7 +377,7 @@ class OnlineTree(ClusterMixin, InFolder):
 
         return {
             "method": self._method,
-            "params": {name: told_value(value) for name, value in self.get_params(deep=False).items()},
+            "params": {name: plain_value(value) for name, value in self.get_params(deep=False).items()},
             "metric": str(state.rows.similarity),
             "seed": self.random_state,
             "version": __version__,
