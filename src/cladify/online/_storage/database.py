@@ -399,7 +399,7 @@ def _said(folder: Path, *, reading: bool = False) -> Iterator[None]:
     """Errors of the database and of the system as one line."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last one in messages about a damaged schema
         why = error.strerror if isinstance(error, OSError) else str(error)
         if reading:
             raise FileError(f"{folder} is damaged or cannot be read ({why}); restore it from a copy.") from error
