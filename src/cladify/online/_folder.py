@@ -203,6 +203,7 @@ class InFolder(BaseEstimator):
         self._kept_parameters()
         store: Store | None = self.__dict__.get("_store")
         if store is not None and store.folder.resolve() == Path(folder).resolve():
+            store.check()
             store.sync = sync
             with store.transaction():
                 store.write(*self._dump(state))

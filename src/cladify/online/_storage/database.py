@@ -174,8 +174,9 @@ class Store:
         The first time only the beginning is noted. Where the process then ends, the next open notes every number, and
         the one after that knows at which change it ended. Ctrl-C and a lack of memory are nobody's fault.
         """
-        with _said(self.folder):
+        with _said(self.folder, reading=True):
             careful = self._replayed() is not None
+        with _said(self.folder) if careful else contextlib.suppress(sqlite3.Error):  # a full disk can be read
             self._put("replaying", 0)
 
         def note(number: int) -> None:
@@ -188,7 +189,7 @@ class Store:
         except (KeyboardInterrupt, MemoryError):
             self._database.execute("DELETE FROM about WHERE name = 'replaying'")
             raise
-        with _said(self.folder):
+        with _said(self.folder) if careful else contextlib.suppress(sqlite3.Error):
             self._database.execute("DELETE FROM about WHERE name = 'replaying'")
 
     # --- writing ------------------------------------------------------------------------------------------------------
@@ -277,6 +278,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         if mode == "ro" and not os.access(path.parent, os.W_OK) and not check_plain(path.with_name(NAME + "-wal")):
             mode = "ro&immutable=1"
         database = sqlite3.connect(f"{uri}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+        database.text_factory = lambda data: data.decode(errors="replace")  # damage is found by checksums
         database.execute("PRAGMA trusted_schema = OFF")
         database.execute("PRAGMA cell_size_check = ON")
         database.execute("PRAGMA busy_timeout = 5000")
@@ -368,7 +370,8 @@ def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
             raise ValueError("checksum")
         out[at : at + len(data)] = np.frombuffer(data, dtype=np.uint8)
         at += len(data)
-    assert out is not None
+    if out is None:
+        raise ValueError("no parts")
     return out.view(dtype).reshape(shape)
 
 
@@ -396,7 +399,7 @@ def _said(folder: Path, *, reading: bool = False) -> Iterator[None]:
     """Errors of the database and of the system as one line."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last one in messages about a damaged schema
         why = error.strerror if isinstance(error, OSError) else str(error)
         if reading:
             raise FileError(f"{folder} is damaged or cannot be read ({why}); restore it from a copy.") from error
