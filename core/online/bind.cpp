@@ -24,9 +24,6 @@ using live::Node;
 using live::Tree;
 using online::Steps;
 
-void require(bool good, const char* message) {
-    if (!good) throw nb::value_error(message);
-}
 // Leaves that are there; -1 only where it may stand for none.
 template <typename Nodes>
 void require_leaves(const Tree& tree, const Nodes& nodes, bool or_none = false) {
