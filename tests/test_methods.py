@@ -70,21 +70,6 @@ def test_the_table_of_the_documentation_is_up_to_date():
     assert module.PAGE.read_text() == module.page(), "run python docs/make_methods.py"
 
 
-def test_no_package_imports_the_private_names_of_another():
-    """``cladify._x`` is for all of cladify, ``cladify.package._x`` for that package alone."""
-    wrong = []
-    for path in (ROOT / "src" / "cladify").rglob("*.py"):
-        own = path.relative_to(ROOT / "src" / "cladify").parts[0]
-        for line in path.read_text().splitlines():
-            found = re.match(r"\s*(?:from|import) cladify\.(\w+)((?:\.\w+)*)(?: import (.+))?", line)
-            if found and found[1] != own:
-                names = [*found[2].split("."), *re.split(r"[,\s()]+", found[3] or "")]
-                private = [name for name in names if name.startswith("_") and not name.startswith("__")]
-                if private and not found[1].startswith("_"):
-                    wrong.append(f"{path}: {line.strip()}")
-    assert wrong == []
-
-
 def test_nobody_asks_again_what_X_is():
     sources = {path: path.read_text() for path in (ROOT / "src" / "cladify").rglob("*.py")}
     assert [path for path, text in sources.items() if re.search(r"hasattr\(X|(?<!def )\bis_graph\(", text)] == []

@@ -107,7 +107,7 @@ void prepare_rows(In2<T> rows, Factor factor, Factor centre, double unit, In1<st
 
 void block(In1<float> a_data, In1<std::int32_t> a_columns, In1<std::int64_t> a_indptr, In1<float> b_data,
            In1<std::int32_t> b_rows, In1<std::int64_t> b_indptr, Out2<float> out) {
-    require(a_indptr.size() == out.shape(0) + 1 && b_indptr.size() == out.shape(1) + 1, "one list a row and a column");
+    require(a_indptr.size() == out.shape(0) + 1 && b_indptr.size() > 0, "one list a row");
     sparse_block(a_data.data(), a_columns.data(), a_indptr.data(), out.shape(0), b_data.data(), b_rows.data(),
                  b_indptr.data(), out.shape(1), out.data());
 }

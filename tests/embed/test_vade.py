@@ -119,7 +119,7 @@ def test_files_without_safetensors(data, model, tmp_path, monkeypatch):
 
 
 def test_newer_file(data, model, tmp_path, monkeypatch):
-    from cladify.embed import storage
+    from cladify.embed import _storage as storage
 
     monkeypatch.setattr(storage, "FORMAT", 2)
     model.save(tmp_path / "new")

@@ -227,9 +227,9 @@ def test_what_is_hidden_is_in_no_export_and_not_found(client, document):
 def test_csv_cells_are_no_formulas():
     import pyarrow as pa
 
-    from cladify.explore._export import _escaped
+    from cladify.io._write import escape_formulas
 
-    table = _escaped(pa.table({"item": ["=1+1", "+x", "-y", "@z", "plain", None], "n": [1, 2, 3, 4, 5, 6]}))
+    table = escape_formulas(pa.table({"item": ["=1+1", "+x", "-y", "@z", "plain", None], "n": [1, 2, 3, 4, 5, 6]}))
     assert table["item"].to_pylist() == ["'=1+1", "'+x", "'-y", "'@z", "plain", None]
 
 

@@ -4,6 +4,7 @@ The mutants run in one child process a format, so that a crash of a library woul
 its memory, so that believing a lying header would be too.
 """
 
+import os
 import resource
 import subprocess
 import sys
@@ -90,8 +91,15 @@ def test_mutants(tmp_path: Path, kind: str) -> None:
         path.write_bytes(ITEM_FILES[kind])
     else:
         sample_files.write(path, np.random.default_rng(1).integers(0, 250, (40, 6)).astype(np.float32))
+    helpers = str(Path(sample_files.__file__).parent)
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join([helpers, os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(
-        [sys.executable, __file__, kind, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, __file__, kind, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env=found,
     )
     assert done.returncode == 0, done.stderr[-3000:]
 

@@ -51,24 +51,28 @@ def test_two_pages_of_one_file(taxonomy, tmp_path):
     a, b = open_document(path), open_document(path)
     root, other = int(a.taxonomy.keys[-1]), int(a.taxonomy.keys[-2])
     a.edit({"op": "rename", "node": root, "name": "in A"})
+    seen = b.now.name
     with pytest.raises(Stale, match="changed by another"):
-        b.edit({"op": "rename", "node": other, "name": "in B"})
-    b.edit({"op": "rename", "node": other, "name": "in B"})  # it has seen A's edit by now
+        b.edit({"op": "rename", "node": other, "name": "in B", "version": seen})
+    b.edit({"op": "rename", "node": other, "name": "in B", "version": b.now.name})  # it has seen A's edit by now
     assert names_in(path) == ["in A", "in B"]
     with pytest.raises(Stale):
-        a.edit({"op": "undo"})
+        a.edit({"op": "undo", "version": a.now.name})
     assert names_in(path) == ["in A", "in B"]
 
 
 def test_a_new_file_under_an_open_page_is_noticed(taxonomy, tmp_path):
     path = tmp_path / "a.taxonomy"
     taxonomy.save(path)
-    page = open_document(path, labels=["x"] * taxonomy.n_items)
+    page, labelled = open_document(path), open_document(path, labels=["x"] * taxonomy.n_items)
     new = Taxonomy.from_texts(["red apple", "green apple", "old engine", "new engine"] * 5)
     new.save(path)
-    with pytest.raises(Stale, match="holds something else"):
-        page.edit({"op": "rename", "node": int(page.taxonomy.keys[-2]), "name": "x"})
-    assert same(Taxonomy.load(path), new) and page.taxonomy.n_items == page.view.tree.n_leaves == 20
+    edit = {"op": "rename", "node": int(page.taxonomy.keys[-2]), "name": "x"}
+    with pytest.raises(Stale, match="was replaced"):
+        page.edit({**edit, "version": page.now.name})
+    with pytest.raises(InvalidInput, match="start the explorer again"):  # the labels are of other items
+        labelled.edit(edit)
+    assert same(Taxonomy.load(path), new) and page.taxonomy.n_items == page.now.view.tree.n_leaves == 20
 
 
 def test_a_refused_edit_is_not_saved_later(taxonomy, tmp_path, monkeypatch):

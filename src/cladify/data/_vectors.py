@@ -58,7 +58,7 @@ def check_vectors(
     does not hold become float64, and those whose squares float64 does not hold are refused. ``finite=False`` leaves
     both searches, a pass over the data, to a caller who finds such values on its own way.
     """
-    if hasattr(X, "n_points"):  # a NeighborGraph, whose module stands above this one
+    if getattr(X, "n_points", None) is not None:  # a NeighborGraph, whose module stands above this one
         raise InvalidType(
             f"{name} is a graph of neighbours, and this takes vectors; give it those, or use a method that works on "
             "graphs (`cladify methods` lists them)."

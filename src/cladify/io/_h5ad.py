@@ -24,9 +24,8 @@ def read_h5ad(path: PathLike, key: str | None) -> Any:
 
     with h5py.File(path, "r") as file:
         groups = {group: node for group in ("obsm", "layers") if (node := member(path, file, group)) is not None}
-        places = {name: node for node in groups.values() for name in node}
-        if file.get("X", getlink=True) is not None:
-            places["X"] = file
+        places = {} if file.get("X", getlink=True) is None else {"X": file}
+        places |= {name: node for node in groups.values() for name in node if name != "X"}
         name = key or "X"
         node = places.get(name.rsplit("/", 1)[-1])
         if node is None:
