@@ -145,7 +145,7 @@ def test_levels(cladify, tmp_path: Path) -> None:
     assert data["out"] == "levels.csv" and len(data["levels"]) == 2
     table = (tmp_path / "levels.csv").read_text().splitlines()
     assert table[0].startswith("item,clusters_") and len(table) == 19
-    assert "Known: .csv, .tsv" in cladify("levels", "x.tree", "--out", "levels.xls").err
+    assert "known endings are .csv, .jsonl" in cladify("levels", "x.tree", "--out", "levels.xls").err
 
 
 def test_condense(cladify, tree, tmp_path: Path) -> None:

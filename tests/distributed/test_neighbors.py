@@ -52,10 +52,10 @@ def test_groups_parts_and_workers_change_nothing(job, monkeypatch):
     X = blobs(1500, 8)
     plain = build(X, 5, job, parts=1)
     monkeypatch.setattr(type(job), "n_threads", 0.25)  # one group keeps all workers busy
-    monkeypatch.setattr("cladify.distributed._stages.plan._SHARE", 1e-7)  # as many groups as cells
+    monkeypatch.setattr("cladify.distributed._stages.plan.GROUP_SHARE", 1e-7)  # as many groups as cells
     many = build(X, 5, job, parts=1)
     assert many.info["groups"] == many.info["cells"] > plain.info["groups"]
-    monkeypatch.setattr("cladify.distributed._stages.plan._SHARE", 1.0)
+    monkeypatch.setattr("cladify.distributed._stages.plan.GROUP_SHARE", 1.0)
     monkeypatch.setattr("cladify.distributed._stages.group_search._BLOCK", 100)
     one = build(X, 5, job, parts=7)
     assert one.info["groups"] == 1 and one.info["copies"] == 1.0

@@ -124,7 +124,7 @@ def test_newer_file(data, model, tmp_path, monkeypatch):
     monkeypatch.setattr(storage, "FORMAT", 2)
     model.save(tmp_path / "new")
     monkeypatch.setattr(storage, "FORMAT", 1)
-    with pytest.raises(FileError, match="newer cladify"):
+    with pytest.raises(FileError, match="a newer one may read it"):
         VaDE.load(tmp_path / "new")
 
 
