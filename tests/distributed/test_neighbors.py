@@ -51,7 +51,6 @@ def test_recall_is_that_of_local_shards_and_as_stated(metric, job):
 def test_groups_parts_and_workers_change_nothing(job, monkeypatch):
     X = blobs(1500, 8)
     plain = build(X, 5, job, parts=1)
-    monkeypatch.setattr(type(job), "n_threads", 0.25)  # one group keeps all workers busy
     monkeypatch.setattr("cladify.distributed._stages.plan.GROUP_SHARE", 1e-7)  # as many groups as cells
     many = build(X, 5, job, parts=1)
     assert many.info["groups"] == many.info["cells"] > plain.info["groups"]
