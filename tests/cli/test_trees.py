@@ -144,7 +144,7 @@ def test_levels(cladify, tmp_path: Path) -> None:
     data = cladify("levels", "x.tree", "x.npy", "--max-levels", 2, "--out", "levels.csv", "--json").json
     assert data["out"] == "levels.csv" and len(data["levels"]) == 2
     table = (tmp_path / "levels.csv").read_text().splitlines()
-    assert table[0].startswith("item,clusters_") and len(table) == 19
+    assert table[0].startswith('"item","clusters_') and len(table) == 19
     assert "known endings are .csv, .jsonl" in cladify("levels", "x.tree", "--out", "levels.xls").err
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-from csv import writer as csv_writer
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -49,11 +47,7 @@ def write_csv(file: IO[bytes], table: pa.Table, delimiter: str = ",", *, excel_s
     """Write an Arrow table as CSV to an open file."""
     from pyarrow import csv
 
-    names = io.StringIO()  # Arrow would put every name in quotes
-    csv_writer(names, delimiter=delimiter, lineterminator="\n").writerow(table.column_names)
-    file.write(names.getvalue().encode())
-    options = csv.WriteOptions(include_header=False, delimiter=delimiter)
-    csv.write_csv(escape_formulas(table) if excel_safe else table, file, options)
+    csv.write_csv(escape_formulas(table) if excel_safe else table, file, csv.WriteOptions(delimiter=delimiter))
 
 
 def escape_formulas(table: pa.Table) -> pa.Table:

@@ -25,7 +25,7 @@ import numpy as np
 
 from cladify.errors import CladifyWarning, FileError
 from cladify.online._storage.owner import Owner, check_plain, create_plain
-from cladify.online._storage.packing import unpack
+from cladify.online._storage.packing import array_type, unpack
 
 __all__ = ["NAME", "Change", "Content", "Store", "connect", "read", "read_folder"]
 
@@ -360,7 +360,7 @@ def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
     at, dtype, shape = 0, np.dtype(np.uint8), (0,)
     for place, (part, kind, dimensions, data, crc) in enumerate(parts):
         if out is None:
-            dtype, shape = np.dtype(kind), tuple(json.loads(dimensions))
+            dtype, shape = array_type(kind), tuple(json.loads(dimensions))
             size = math.prod(shape) * dtype.itemsize
             held = database.execute("SELECT sum(length(data)) FROM arrays WHERE name = ?", (name,)).fetchone()[0]
             if dtype.kind not in "iuf" or any(n < 0 for n in shape) or size != held:

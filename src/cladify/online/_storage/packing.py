@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from typing import Any
 
@@ -10,9 +11,17 @@ import numpy as np
 
 from cladify.data._vectors import aligned
 
-__all__ = ["pack", "unpack"]
+__all__ = ["array_type", "pack", "unpack"]
 
 _WORD = struct.Struct("<I")
+_TYPE = re.compile(r"[<>|][biufSU]\d{1,9}")
+
+
+def array_type(name: Any) -> np.dtype:
+    """The type of an array by the name that ``dtype.str`` gave it; NumPy itself takes far more than those."""
+    if not isinstance(name, str) or not _TYPE.fullmatch(name):
+        raise ValueError(f"{name!r} is no type of numbers or texts")
+    return np.dtype(name)
 
 
 def pack(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
@@ -29,8 +38,9 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     meta = json.loads(payload[_WORD.size : at])
     arrays = {}
     for name, (dtype, shape) in meta.pop("arrays").items():
-        if np.dtype(dtype).hasobject or any(n < 0 for n in shape):
-            raise ValueError(f"array {name!r} has no numbers")
+        dtype = array_type(dtype)
+        if any(n < 0 for n in shape):
+            raise ValueError(f"array {name!r} has a negative length")
         count = 1
         for n in shape:
             count *= int(n)
