@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 SOURCES := $(shell find core -name "*.[ch]pp")
 NATIVE := CMakeLists.txt $(SOURCES)
 JOBS ?= 2
+# Programs that tests start find compiled modules, whatever the caller has set.
+export PYTHONDONTWRITEBYTECODE :=
 # One version for all tests of the PyTorch part; users may have any that the extra allows.
 TORCH := torch==2.13.0
 

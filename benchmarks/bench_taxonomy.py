@@ -49,7 +49,7 @@ def newsgroups(n: int, k: int) -> dict[str, Any]:
 def ours(text_utf8: np.ndarray, text_ptr: np.ndarray, labels: np.ndarray) -> list[list[str]]:
     from cladify import Tree
     from cladify.taxonomy._names.names import node_keywords
-    from cladify.taxonomy._names.terms import count_terms
+    from cladify.text._terms import count_terms
 
     n, k = len(labels), int(labels.max()) + 1
     tree = Tree(np.concatenate([n + labels, np.full(k, n + k), [-1]]))
@@ -119,7 +119,7 @@ def lines(n: int) -> dict[str, Any]:
 def name_lines(text_utf8: np.ndarray, text_ptr: np.ndarray) -> Any:
     from cladify import Tree
     from cladify.taxonomy._names.names import choose_names, node_keywords
-    from cladify.taxonomy._names.terms import count_terms
+    from cladify.text._terms import count_terms
 
     n = len(text_ptr) - 1
     low = np.arange(n) * (n // 300) // n  # groups of some 300 lines that lie together, twelve of them in each above

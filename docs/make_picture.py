@@ -14,7 +14,7 @@ import cladify
 from cladify.datasets import load_docstrings
 from cladify.plot import dendrogram
 from cladify.taxonomy._names.names import node_keywords
-from cladify.taxonomy._names.terms import count_terms
+from cladify.text._terms import count_terms
 
 COLORS = {"numpy": "#4d77cf", "scipy": "#8a5fb0", "sklearn": "#f09837"}
 NAMES = {"numpy": "NumPy", "scipy": "SciPy", "sklearn": "scikit-learn"}

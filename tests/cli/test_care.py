@@ -85,7 +85,7 @@ def test_a_closed_output_is_no_bug(tmp_path) -> None:
 
 
 def test_a_module_of_this_folder_takes_no_librarys_place(cladify, tmp_path, monkeypatch) -> None:
-    from cladify.taxonomy._embed import load_callable
+    from cladify.text._embed import load_callable
 
     (tmp_path / "own_embedder.py").write_text("import json, colorsys\ndef f(texts):\n    return texts\n")
     (tmp_path / "colorsys.py").write_text("raise SystemExit('a stray module runs')\n")

@@ -90,8 +90,8 @@ def taxonomy(
     Example: [bold]cladify taxonomy posts.csv --text body[/bold]
     """
     from cladify.io import check_writable
-    from cladify.taxonomy._embed import load_callable
     from cladify.taxonomy._sources import STDIN, TEXT_KINDS
+    from cladify.text._embed import load_callable
 
     from_stdin = str(source) == STDIN
     if obsp is not None and source.suffix.lower() != ".h5ad":
@@ -215,8 +215,8 @@ def name(
     """
     from cladify.io import check_writable
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._embed import load_callable
     from cladify.taxonomy._sources import read_source
+    from cladify.text._embed import load_callable
 
     made = Taxonomy.load(file)
     out = out or file

@@ -1,7 +1,6 @@
 """Taxonomies: trees that people read, with items, names, levels and edits in one safe file."""
 
 from cladify.taxonomy._edits import Edit, Edits
-from cladify.taxonomy._embed import TextEmbedder
 from cladify.taxonomy._file.check import check, rescue
 from cladify.taxonomy._names.namer import ClusterView
 from cladify.taxonomy._names.names import Keyword
@@ -10,6 +9,7 @@ from cladify.taxonomy._read.levels import Level
 from cladify.taxonomy._read.snapshot import Examples
 from cladify.taxonomy._read.table import Match
 from cladify.taxonomy.taxonomy import Taxonomy
+from cladify.text._embed import TextEmbedder
 
 __all__ = [
     "Also",

@@ -17,7 +17,6 @@ from cladify.errors import InvalidInput
 from cladify.neighbors import NeighborGraph
 from cladify.taxonomy._building import as_rows, build, level_sizes
 from cladify.taxonomy._edits import Edits
-from cladify.taxonomy._embed import embed_texts
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
 from cladify.taxonomy._file.journal import Stamp, append_edits
@@ -25,13 +24,14 @@ from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
-from cladify.taxonomy._names.terms import Terms, count_terms
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
+from cladify.text._embed import embed_texts
+from cladify.text._terms import Terms, count_terms
 from cladify.tree import Tree
 
 __all__ = ["Taxonomy"]

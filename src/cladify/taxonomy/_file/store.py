@@ -13,7 +13,6 @@ from cladify._kit.container import first_line
 from cladify._kit.text import printable
 from cladify.errors import InvalidInput
 from cladify.taxonomy._edits import Edits, apply_edits
-from cladify.taxonomy._embed import TextEmbedder
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import Archive
 from cladify.taxonomy._items import as_items
@@ -22,6 +21,7 @@ from cladify.taxonomy._names.words import WordIndex
 from cladify.taxonomy._read.also import AlsoIn, checked_also
 from cladify.taxonomy._read.geometry import Geometry, spread_examples
 from cladify.taxonomy._read.snapshot import Snapshot
+from cladify.text._embed import TextEmbedder
 from cladify.tree import Tree
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ import numpy as np
 
 from cladify._kit.progress import Progress
 from cladify._kit.text import shorten
-from cladify.taxonomy._names.terms import Terms, near_duplicates
+from cladify.text._terms import Terms, near_duplicates
 
 if TYPE_CHECKING:
     from cladify.tree import Tree

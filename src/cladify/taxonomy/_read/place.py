@@ -12,12 +12,12 @@ from cladify.data._vectors import check_vectors, is_sparse
 from cladify.errors import CladifyError, InvalidInput
 from cladify.io import read_vectors
 from cladify.neighbors import query
-from cladify.taxonomy._embed import TextEmbedder
 from cladify.taxonomy._items import as_texts
 from cladify.taxonomy._read.geometry import groups_by_depth, n_neighbors_for
 from cladify.taxonomy._read.levels import labels_of
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import chosen_levels, level_columns, path_columns
+from cladify.text._embed import TextEmbedder
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,7 +17,7 @@ import numpy as np
 
 from cladify._kit.progress import Progress
 from cladify.errors import CladifyError, InvalidInput, MissingExtra
-from cladify.taxonomy._names.terms import Terms, count_terms, grams_of
+from cladify.text._terms import Terms, count_terms, grams_of
 
 __all__ = ["TextEmbedder", "embed_texts", "embedding_terms", "load_callable"]
 

@@ -10,7 +10,7 @@ from trees import random_tree
 
 from cladify import Tree
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, node_sums
-from cladify.taxonomy._names.terms import count_terms, fold, grams_of, near_duplicates
+from cladify.text._terms import count_terms, fold, grams_of, near_duplicates
 
 WORDS = st.sampled_from(
     ["oak", "Elm", "ash.", "the", "of", "a", "fir-tree", "game", "Games", "x11", "C++", "2024", "漢字", "...", ",", ";"]
