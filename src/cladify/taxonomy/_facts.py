@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify.taxonomy._kept import Kept
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._names.words import WordIndex, index_words
 from cladify.taxonomy._read.also import AlsoIn
@@ -31,6 +32,8 @@ class Facts:
     items : Arrow array, one entry a leaf
     has_items : bool
         False where the items are only numbers.
+    kept : Kept
+        Ids and columns that came with the items.
     names, keywords : lists, one entry a group
     geometry : Geometry
     confidence : uint8 array of shape (n, depth), optional
@@ -47,6 +50,7 @@ class Facts:
     base: Tree
     items: pa.Array
     has_items: bool
+    kept: Kept
     names: list[str]
     keywords: list[list[Keyword]]
     geometry: Geometry

@@ -45,6 +45,16 @@ class Readable(Editable):
         return self._now.facts.items
 
     @property
+    def ids(self) -> list[Any]:
+        """The id of each item: as given, from the index of a frame, or the number of the row."""
+        return self._now.facts.kept.id_list(self._now.n_items)
+
+    @property
+    def columns(self) -> pa.Table:
+        """All columns that came with the items, as an Arrow table in the order of the items."""
+        return self._now.facts.kept.columns
+
+    @property
     def words(self) -> WordIndex:
         """Which items have which words, for search; a large taxonomy keeps it in its file."""
         return self._now.facts.words
@@ -182,10 +192,12 @@ class Readable(Editable):
             ``row``, ``item``; for each level i = 1, 2, …: ``label_i`` (cluster, 0 .. k-1), ``name_i``, ``confidence_i``
             (how firmly the item sits there: ½ if another cluster would do as well, 1 at the most), ``also_i`` (names of
             other clusters of the level that it belongs to, see :meth:`also_in`; missing where there is none); ``node``
-            (the lowest group) and ``path`` (all names down to it).
+            (the lowest group) and ``path`` (all names down to it). A frame has the index that the items came with, or
+            their ids, so that ``df.join(taxonomy.table())`` joins the right rows; an Arrow table has the ids as its
+            first column. If an index has duplicates, use ``pandas.concat([df, taxonomy.table()], axis=1)``.
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
-        return as_form(table(self._now, levels), form)
+        return as_form(table(self._now, levels), form, self._now.facts.kept)
 
     def to_dict(self, *, nested: bool = True, items: bool = False) -> dict[str, Any]:
         """The taxonomy in plain values.

@@ -22,6 +22,7 @@ from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
 from cladify.taxonomy._file.journal import Stamp, append_edits
 from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
+from cladify.taxonomy._kept import Kept, keep
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
 from cladify.taxonomy._read.also import find_also
@@ -83,6 +84,8 @@ class Taxonomy(Readable):
         items: Any = None,
         *,
         texts: Any = None,
+        ids: Any = None,
+        columns: Any = None,
         full: Tree | None = None,
         X: Any = None,
         graph: Any = None,
@@ -94,6 +97,7 @@ class Taxonomy(Readable):
     ) -> None:
         n = tree.n_leaves
         column = as_items(range(n) if items is None else items, n)
+        kept = ids if isinstance(ids, Kept) else keep(n, ids, columns, (items, texts, X))
         full = tree if full is None else full
         named: Terms | list[str] | None = texts if isinstance(texts, Terms) else None
         if named is None and not (texts is None and items is None):
@@ -110,6 +114,7 @@ class Taxonomy(Readable):
             base=tree,
             items=column,
             has_items=items is not None,
+            kept=kept,
             names=names,
             keywords=keywords,
             geometry=geometry,
@@ -145,6 +150,8 @@ class Taxonomy(Readable):
         items: Any = None,
         *,
         texts: Any = None,
+        ids: Any = None,
+        columns: Any = None,
         method: str = "auto",
         metric: str = "cosine",
         min_size: int | None = None,
@@ -164,6 +171,11 @@ class Taxonomy(Readable):
             What each row is; matched by position, never by index.
         texts : the same, optional
             What names are made from, if not the items.
+        ids : the same, optional
+            A different value for each row, such as the key of a database. By default the index of the frame or Series
+            that the items, the texts or ``X`` came in; :meth:`table` has it.
+        columns : frame, table or mapping of columns, optional
+            More about each row; kept in the file, see :attr:`columns`.
         method, metric, random_state, n_jobs, **params
             How the tree is built; see :func:`cladify.fit`.
         min_size, max_children : int, optional
@@ -180,8 +192,10 @@ class Taxonomy(Readable):
         >>> [taxonomy.examples(v).central for v in taxonomy.levels[0].nodes]
         [['oak', 'ash', 'elm'], ['car', 'van', 'bus']]
         """
+        sources = (items, texts, X)
         X = as_rows(X)
         n = X.shape[0]
+        kept = ids if isinstance(ids, Kept) else keep(n, ids, columns, sources)
         items = None if items is None else as_items(items, n)
         texts = texts if texts is None or isinstance(texts, Terms) else as_texts(texts, n)
         with reporting(progress) as report:
@@ -194,6 +208,7 @@ class Taxonomy(Readable):
                 tree,
                 items,
                 texts=texts,
+                ids=kept,
                 full=full,
                 X=None if given is not None else X,
                 graph=graph,
@@ -210,6 +225,8 @@ class Taxonomy(Readable):
         texts: Any,
         *,
         items: Any = None,
+        ids: Any = None,
+        columns: Any = None,
         embedder: str | Callable[[list[str]], Any] = "tfidf",
         random_state: Any = 0,
         n_jobs: int | None = -1,
@@ -224,6 +241,8 @@ class Taxonomy(Readable):
             One text a row; a missing one is empty.
         items : the same, optional
             What each row is shown as, if not its text (a title, an id).
+        ids, columns
+            As for :meth:`fit`.
         embedder : "tfidf", "sentence-transformers:NAME", "module:function" or callable
             ``"tfidf"`` is TF-IDF and truncated SVD, which needs no download; a callable takes a list of texts and
             returns an array of one row a text.
@@ -237,9 +256,11 @@ class Taxonomy(Readable):
         >>> taxonomy.n_items, taxonomy.items[0]
         (4, 'cat food')
         """
+        sources = (texts, items)
         texts = as_texts(texts)
         if not texts:
             raise InvalidInput("there are no texts.")
+        kept = keep(len(texts), ids, columns, sources)
         shown = texts if items is None else as_items(items, len(texts))
         with reporting(progress) as report:
             X, fitted, terms = embed_texts(texts, embedder, random_state=random_state, report=report)
@@ -248,6 +269,7 @@ class Taxonomy(Readable):
                 X,
                 shown,
                 texts=texts if terms is None else terms,
+                ids=kept,
                 random_state=random_state,
                 n_jobs=n_jobs,
                 progress=report,

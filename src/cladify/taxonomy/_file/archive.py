@@ -10,7 +10,8 @@ Members are stored uncompressed:
     ``edits`` and ``undone``. It is the last member, and a new one can be appended without touching the rest; see
     :mod:`cladify.taxonomy._file.journal`.
 ``items.arrow``
-    The items, one column in Arrow's stream format, not compressed.
+    A table in Arrow's stream format, not compressed: the column ``item``, ``id.0``, ``id.1``, … where the items have
+    ids, and ``column.0``, … for all columns that came with them. Their names are in the header.
 ``*.npy``
     Arrays in NumPy's format 1.0; :data:`cladify.taxonomy._file.store.RULES` has them all.
 
@@ -65,10 +66,10 @@ _ITEMS = "items.arrow"
 
 
 class Archive(NamedTuple):
-    """The content of a file, and its stamp. ``items`` is None where they are damaged."""
+    """The content of a file, and its stamp. ``items`` is None where they are damaged; their columns are named there."""
 
     meta: dict[str, Any]
-    items: pa.Array | None
+    items: pa.Table | None
     arrays: dict[str, np.ndarray]
     edits: Edits
     stamp: Stamp
@@ -77,7 +78,7 @@ class Archive(NamedTuple):
 def write_archive(
     path: PathLike,
     meta: Mapping[str, Any],
-    items: pa.Array,
+    items: pa.Table,
     arrays: Mapping[str, np.ndarray],
     edits: Edits,
     expected: Stamp | None = None,
@@ -112,11 +113,10 @@ def _padding(start: int) -> bytes:
     return struct.pack("<2H", _NOTHING, size) + bytes(size)
 
 
-def _arrow_bytes(items: pa.Array) -> memoryview:
+def _arrow_bytes(table: pa.Table) -> memoryview:
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
-    table = pa.table({"item": items})
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return memoryview(sink.getvalue())
@@ -220,23 +220,28 @@ def _header(file: IO[bytes], members: dict[str, Member], path: PathLike) -> dict
     return meta
 
 
-def _items(data: bytes) -> pa.Array:
+def _items(data: bytes) -> pa.Table:
     import pyarrow as pa
 
     buffer = pa.py_buffer(data)
     if unpacked_bytes(buffer, 0):
         raise InvalidInput("its items are compressed")
     with pa.ipc.open_stream(buffer) as reader:
-        if reader.schema.names != ["item"] or not is_plain(reader.schema.field(0).type):
-            raise InvalidInput("its items are not one column of plain values")
-        chunks, n_bytes = [], 0
+        schema = reader.schema
+        if schema.names[:1] != ["item"] or len(set(schema.names)) != len(schema):
+            raise InvalidInput("its items are not a table with a column 'item'")
+        if not all(is_plain(field.type) for field in schema):
+            raise InvalidInput("its items are not columns of plain values")
+        batches, n_bytes = [], 0
         for batch in reader:
             n_bytes += batch.nbytes
             if n_bytes > len(data):
                 raise InvalidInput("its items take more bytes than the file has")
             batch.validate(full=True)  # offsets of a hostile file may point anywhere
-            chunks.append(batch.column(0))
-    items = chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], pa.null())
-    if not (pa.types.is_string(items.type) or pa.types.is_large_string(items.type) or pa.types.is_integer(items.type)):
-        items.to_pylist()  # dates out of range and the like are found now
+            batches.append(batch)
+    items = pa.Table.from_batches(batches, schema).combine_chunks()
+    for column in items.columns:
+        kind = column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+            column.to_pylist()  # dates out of range and the like are found now
     return items

@@ -16,6 +16,7 @@ from cladify.taxonomy._edits import Edits, apply_edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import Archive
 from cladify.taxonomy._items import as_items
+from cladify.taxonomy._kept import Kept, keep
 from cladify.taxonomy._names.names import Keyword, numbered_names
 from cladify.taxonomy._names.words import WordIndex
 from cladify.taxonomy._read.also import AlsoIn, checked_also
@@ -85,7 +86,7 @@ class Parts(NamedTuple):
     embedder: TextEmbedder | None
 
 
-def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Array, dict[str, np.ndarray]]:
+def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str, np.ndarray]]:
     """Header, items and arrays of a taxonomy."""
     facts = parts.now.facts
     base, geometry, also = facts.base, facts.geometry, facts.also
@@ -120,8 +121,10 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Array, dict[str,
         "info": parts.info,
         "tree_info": base.info,
         "embedder": words,
+        "id_names": list(facts.kept.id_names),
+        "column_names": facts.kept.columns.column_names,
     }
-    return meta, facts.items, {name: array for name, array in arrays.items() if array is not None}
+    return meta, _item_table(facts), {name: array for name, array in arrays.items() if array is not None}
 
 
 def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
@@ -156,12 +159,14 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
             del arrays[name]
     for prefix in _TOGETHER:
         part(prefix.rstrip("_"), partial(_check_together, prefix, arrays), partial(_drop, prefix, arrays))
-    items = part("items", lambda: _items(archive, n), lambda: as_items(range(n)))
+    items = part("items", lambda: _items(archive, n), _none)
+    kept = part("columns", lambda: _kept(archive, n), lambda: keep(n))
     full = part("full", lambda: _full(arrays, n), _none)
     facts = Facts(
         base=base,
-        items=items,
-        has_items=bool(meta.get("has_items", True)) and items is archive.items,
+        items=as_items(range(n)) if items is None else items,
+        has_items=bool(meta.get("has_items", True)) and items is not None,
+        kept=kept,
         names=part("names", lambda: _names(meta["names"], g), lambda: numbered_names(base)),
         keywords=part("keywords", lambda: _keywords(meta["keywords"], g), lambda: [[] for _ in range(g)]),
         geometry=part("examples", lambda: _geometry(arrays), lambda: spread_examples(base)),
@@ -224,11 +229,38 @@ def _drop(prefix: str, arrays: dict[str, np.ndarray]) -> None:
         del arrays[name]
 
 
+def _item_table(facts: Facts) -> pa.Table:
+    """Items, ids and columns, under names that do not depend on what they are called."""
+    import pyarrow as pa
+
+    ids = {f"id.{i}": values for i, values in enumerate(facts.kept.ids)}
+    columns = {f"column.{i}": values for i, values in enumerate(facts.kept.columns.columns)}
+    return pa.table({"item": facts.items, **ids, **columns})
+
+
 def _items(archive: Archive, n: int) -> pa.Array:
-    items = archive.items
-    if items is None or not n == len(items) == archive.meta.get("n_items", n):
-        raise InvalidInput(f"it has {0 if items is None else len(items)} items for {n} leaves")
-    return items
+    table = archive.items
+    if table is None or not n == len(table) == archive.meta.get("n_items", n):
+        raise InvalidInput(f"it has {0 if table is None else len(table)} items for {n} leaves")
+    return table.column("item").combine_chunks()
+
+
+def _kept(archive: Archive, n: int) -> Kept:
+    import pyarrow as pa
+
+    table, meta = archive.items, archive.meta
+    ids, columns = meta.get("id_names", []), meta.get("column_names", [])
+    if table is None or len(table) != n:
+        return keep(n)
+    stored = ["item", *(f"id.{i}" for i in range(len(ids))), *(f"column.{i}" for i in range(len(columns)))]
+    named = all(isinstance(name, str) for name in columns) and all(isinstance(name, str | None) for name in ids)
+    if not named or table.column_names != stored or len(set(columns)) != len(columns):
+        raise InvalidInput("the columns of its items are not those of its header")
+    return Kept(
+        tuple(table.column(f"id.{i}").combine_chunks() for i in range(len(ids))),
+        tuple(ids),
+        pa.table({name: table.column(f"column.{i}") for i, name in enumerate(columns)}),
+    )
 
 
 def _full(arrays: Mapping[str, np.ndarray], n: int) -> Tree | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cladify._kit.text import printable, shorten
 from cladify.errors import InvalidInput, InvalidType, MissingExtra
+from cladify.taxonomy._kept import Kept
 from cladify.taxonomy._names.names import distinct
 from cladify.taxonomy._read.also import also_column
 from cladify.taxonomy._read.levels import Level, as_level, labels_of
@@ -32,17 +33,22 @@ class Match(NamedTuple):
     path: tuple[str, ...]
 
 
-def as_form(columns: pa.Table, form: str) -> Any:
-    """An Arrow table in the form that was asked for."""
-    if form == "arrow":
-        return columns
-    try:
-        import pandas  # noqa: F401
-    except ImportError:
-        if form == "auto":
-            return columns
-        raise MissingExtra("A pandas frame", "pandas") from None
-    return columns.to_pandas()
+def as_form(columns: pa.Table, form: str, kept: Kept | None = None) -> Any:
+    """An Arrow table in the form that was asked for: ids are its first columns, or the index of a frame."""
+    import pyarrow as pa
+
+    if form != "arrow":
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            if form == "pandas":
+                raise MissingExtra("A pandas frame", "pandas") from None
+        else:
+            frame = columns.to_pandas()
+            index = None if kept is None else kept.pandas_index()
+            return frame if index is None else frame.set_index(index)
+    ids = {} if kept is None else kept.id_columns(columns.column_names)
+    return pa.table({**ids, **dict(zip(columns.column_names, columns.columns, strict=True))})
 
 
 def chosen_levels(now: Snapshot, levels: Any) -> list[Level]:
