@@ -14,7 +14,7 @@ from cladify.taxonomy import Taxonomy
 
 #: Parameters that name files and folders that are read.
 INPUTS = {
-    *("checkpoint", "compare", "file", "folder", "h5ad", "ids", "images", "inbox", "items", "labels", "path"),
+    *("checkpoint", "compare", "file", "folder", "h5ad", "ids", "images", "inbox", "items", "join", "labels", "path"),
     *("points", "source", "texts", "tree_file", "vectors", "x"),
 }
 COMMANDS = {name: command.params for name, command in typer.main.get_command(app).commands.items()}

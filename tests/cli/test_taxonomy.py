@@ -27,7 +27,11 @@ def posts(tmp_path, monkeypatch):
 def test_texts_to_a_named_outline(cladify, posts):
     done = cladify("taxonomy", "posts.csv", "--text", "body", "--items-column", "title", "--table", "labels.csv")
     assert done.code == 0, done.err
-    assert "posts.csv: 90 texts (column body)" in done.out and "├─ " in done.out and "post " in done.out
+    assert (
+        "posts.csv: 90 texts (texts: body, ids: id, 1 more column kept)" in done.out
+        and "├─ " in done.out
+        and "post " in done.out
+    )
     taxonomy = Taxonomy.load("posts.taxonomy")
     assert taxonomy.items[0] == "post 0" and taxonomy.info["source"]["column"] == "body"
     with open("labels.csv", newline="") as file:
@@ -42,7 +46,7 @@ def test_levels_table_and_name(cladify, posts):
     levels = json.loads(cladify("levels", "posts.taxonomy", "--json").out)["levels"]
     assert levels and levels[0]["n_clusters"] >= 2
     done = cladify("table", "posts.taxonomy", "--levels", "3")
-    assert done.code == 0 and len(done.out.splitlines()) == 91 and done.out.startswith('"row","item","label_1"')
+    assert done.code == 0 and len(done.out.splitlines()) == 91 and done.out.startswith('"id","row","item","label_1"')
     for name in ("t.parquet", "t.jsonl", "t.tsv"):
         assert cladify("table", "posts.taxonomy", "--out", name).code == 0 and Path(name).stat().st_size
     node = Taxonomy.load("posts.taxonomy").levels[0].nodes[0]
@@ -165,3 +169,56 @@ def test_what_goes_wrong_is_one_line(cladify, posts, line, message):
     assert done.code in (1, 2) and message in done.err
     assert not Path("posts.taxonomy").exists()
     assert done.err.count("\n") == 1 and "Traceback" not in done.err
+
+
+def test_columns_of_a_table_are_found_kept_and_joined(cladify, posts):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(0)
+    with open("posts.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    table = {name: [row[name] for row in rows] for name in ("id", "title", "body")}
+    pq.write_table(pa.table({**table, "embedding": list(rng.normal(size=(90, 4)))}), "posts.parquet")
+    done = cladify("taxonomy", "posts.parquet", "--out", "v.taxonomy")
+    assert done.code == 0 and "90 vectors of 4 dimensions (vectors: embedding, texts: body, ids: id" in done.out
+    made = Taxonomy.load("v.taxonomy")
+    assert made.ids == list(map(int, table["id"])) and made.columns.column_names == ["title"]
+    with open("some.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["title", "id", "price"])
+        writer.writerows([[table["title"][i], table["id"][i], "007"] for i in (5, 3, 80)] + [["new", 1000, "1"]])
+    done = cladify("table", "v.taxonomy", "--join", "some.csv", "--out", "joined.csv")
+    assert done.code == 0 and "1 row with an id that is not in v.taxonomy" in done.err
+    with open("joined.csv", newline="") as file:
+        joined = list(csv.DictReader(file))
+    expected = made.table(form="arrow").column("path").to_pylist()
+    assert [row["path"] for row in joined] == [expected[5], expected[3], expected[80], ""]
+    assert list(joined[0])[:3] == ["title", "id", "price"] and joined[0]["price"] == "007"
+    refused = cladify("table", "v.taxonomy", "--join", "some.csv", "--out", "some.csv")
+    assert refused.code != 0 and "some.csv" in refused.err
+
+
+def test_new_texts_are_placed(cladify, posts):
+    assert cladify("taxonomy", "posts.csv", "-q").code == 0
+    Path("new.csv").write_text("when,body\nmonday,fruit plum cherry\ntuesday,metal tin\n")
+    done = cladify("place", "posts.taxonomy", "new.csv", "--out", "placed.jsonl")
+    assert done.code == 0, done.err
+    placed = [json.loads(line) for line in Path("placed.jsonl").read_text().splitlines()]
+    assert [row["when"] for row in placed] == ["monday", "tuesday"]
+    assert "fruit" in placed[0]["path"] and "metal" in placed[1]["path"]
+
+
+def test_a_taxonomy_stands_for_its_tree(cladify, posts):
+    assert cladify("taxonomy", "posts.csv", "-q").code == 0
+    done = cladify("cut", "posts.taxonomy", "-k", "7", "--out", "labels.csv")
+    assert done.code == 0 and "7 clusters" in done.out
+    assert cladify("convert", "posts.taxonomy", "posts.nwk").code == 0
+    assert "fruit" in Path("posts.nwk").read_text()
+    assert cladify("condense", "posts.taxonomy", "short.tree").code == 0
+    done = cladify("info", "posts.taxonomy", "--json")
+    assert json.loads(done.out)["n_leaves"] == 90
+    node = Taxonomy.load("posts.taxonomy").levels[0].nodes[0]
+    assert cladify("name", "posts.taxonomy", "--rename", f"{node}=mine").code == 0
+    done = cladify("cut", "posts.taxonomy", "-k", "2", "--out", "labels.csv")
+    assert done.code == 0 and "has edits" in done.err

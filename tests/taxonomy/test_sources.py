@@ -34,7 +34,7 @@ def write(path, texts, kind):
 def test_texts_come_back_as_they_were(tmp_path, kind):
     path = tmp_path / f"posts{kind}"
     write(path, ODD, kind)
-    source = read_source(path, "body", ["title"])
+    source = read_source(path, "body")
     assert source.texts == ODD and source.column("title") == [f"t{i}" for i in range(len(ODD))]
     assert read_source(path).text_column == "body"
     with pytest.raises(FileError, match=r"has no column 'bdy'. Did you mean 'body'"):

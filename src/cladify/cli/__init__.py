@@ -57,6 +57,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.taxonomy,
     _taxonomy.name,
     _taxonomy.table,
+    _taxonomy.place,
     _build.fit,
     _trees.info,
     _trees.cut,

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 TreeFile = Annotated[
     Path,
-    typer.Argument(metavar="TREE", help="A tree: cladify's own file, Newick, SciPy linkage (.npy), JSON, or a folder."),
+    typer.Argument(
+        metavar="TREE",
+        help="A tree: cladify's own file, a .taxonomy, Newick, SciPy linkage (.npy), JSON, or a folder.",
+    ),
 ]
 VectorFile = Annotated[
     Path, typer.Argument(metavar="X", help="Vectors: .npy .npz .parquet .arrow .csv .tsv .fvecs .bvecs .h5ad")
@@ -51,6 +54,26 @@ def read_named_items(path: Path | None, column: str | None, n: int, rows: str) -
     items = read_items(path, column)
     check_items(items, n, what=f"items in {path}", rows=rows)
     return items
+
+
+def read_tree_file(path: Path, items: Sequence[str] | None = None) -> Tree:
+    """The tree in a file, or that of a taxonomy, with its items as the names of the leaves.
+
+    A taxonomy stands for the binary tree that it was condensed from. One with edits stands for the tree for reading,
+    since the binary one does not have them.
+    """
+    from cladify._kit.container import formats_in
+    from cladify.io import read_tree
+
+    if "cladify-taxonomy" not in formats_in(path):
+        return read_tree(path, items)
+    from cladify.taxonomy import Taxonomy
+
+    made = Taxonomy.load(path)
+    if len(made.edits):
+        print(f"{path} has edits: its tree for reading is taken, not the binary one.", file=sys.stderr)
+    tree = made.tree if len(made.edits) else made.full
+    return tree.with_info(names=["" if item is None else str(item) for item in made.items])
 
 
 def read_points_of(tree: Tree, tree_file: Path, x: Path, column: str | list[str] | None) -> Any:

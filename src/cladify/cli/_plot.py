@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cladify.cli._common import Items, ItemsColumn, TreeFile, read_named_items
+from cladify.cli._common import Items, ItemsColumn, TreeFile, read_named_items, read_tree_file
 
 
 class Kind(StrEnum):
@@ -37,7 +37,7 @@ def plot(
     """
     from cladify import plot as draw
     from cladify.errors import FileError, MissingExtra
-    from cladify.io import atomic_path, check_writable, read_tree, read_vectors
+    from cladify.io import atomic_path, check_writable, read_vectors
 
     endings = (".png", ".svg", ".pdf")
     if out.suffix.lower() not in endings:
@@ -45,7 +45,7 @@ def plot(
     check_writable(out)
     if kind is Kind.heatmap and vectors is None:
         raise typer.BadParameter("a heat map needs the rows of the tree: --vectors X.npy.")
-    tree = read_tree(tree_file)
+    tree = read_tree_file(tree_file)
     names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
     names = names if names is not None else tree.info.get("names")
     try:

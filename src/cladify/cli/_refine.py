@@ -21,6 +21,7 @@ from cladify.cli._common import (
     print_outline,
     read_named_items,
     read_points_of,
+    read_tree_file,
     seconds,
     show_progress,
 )
@@ -56,15 +57,16 @@ def refine(
     Example: [bold]cladify refine names.tree embeddings.npy --objective mw --budget-seconds 60[/bold]
     """
     import cladify
-    from cladify.io import check_writable, read_tree, write_tree
+    from cladify.io import check_writable, write_tree
     from cladify.tree._files import check_tree_name
 
     out = out or Path(f"{tree_file.stem}-refined.tree")
     check_tree_name(out)
     check_writable(out)
-    tree = read_tree(tree_file)
+    tree = read_tree_file(tree_file)
     vectors = read_points_of(tree, tree_file, x, columns(column))
     names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
+    names = names if names is not None else tree.info.get("names")
     chosen = objective or _objective_for(metric or _metric_of(tree))
     # A metric that the tree was built with, but that the objective does not take, is no reason to stop.
     metric = metric or (_metric_of(tree) if objective is None else None)

@@ -16,6 +16,7 @@ from cladify.cli._common import (
     columns,
     print_json,
     read_points_of,
+    read_tree_file,
     show_progress,
 )
 
@@ -45,9 +46,9 @@ def score(
     Example: [bold]cladify score names.tree embeddings.npy --labels classes.csv[/bold]
     """
     import cladify
-    from cladify.io import check_items, read_labels, read_tree
+    from cladify.io import check_items, read_labels
 
-    tree = read_tree(tree_file)
+    tree = read_tree_file(tree_file)
     vectors = read_points_of(tree, tree_file, x, columns(column))
     y = None if labels is None else read_labels(labels, labels_column)
     if y is not None:

@@ -17,7 +17,6 @@ from cladify.cli._common import (
     ItemsColumn,
     Params,
     Quiet,
-    VectorColumn,
     columns,
     count,
     parse_params,
@@ -29,10 +28,20 @@ from cladify.cli._common import (
 )
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._sources import Source
 
 TaxonomyFile = Annotated[Path, typer.Argument(metavar="TAXONOMY", help="A .taxonomy file.")]
 Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts; found if not given.")]
+Vectors = Annotated[
+    str | None,
+    typer.Option("--vectors", "--column", help="Column(s) or array with the vectors; in Parquet and Arrow found."),
+]
+Ids = Annotated[
+    str | None, typer.Option("--id", help="Column or key with the ids; one called id is found, if all are different.")
+]
 Depth = Annotated[int, typer.Option(help="Levels of the printed outline; 0 for none.", min=0)]
 Groups = Annotated[int, typer.Option(help="Groups printed below each; the rest is counted.", min=1)]
 Examples = Annotated[int, typer.Option(help="Items printed for each of the lowest groups.", min=0)]
@@ -52,7 +61,8 @@ def taxonomy(
         ),
     ],
     text: Text = None,
-    column: VectorColumn = None,
+    column: Vectors = None,
+    ids: Ids = None,
     items: Items = None,
     items_column: ItemsColumn = None,
     input_format: Annotated[
@@ -90,7 +100,7 @@ def taxonomy(
     Example: [bold]cladify taxonomy posts.csv --text body[/bold]
     """
     from cladify.io import check_writable
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, vector_column
     from cladify.text._embed import load_callable
 
     from_stdin = str(source) == STDIN
@@ -113,11 +123,13 @@ def taxonomy(
         "progress": show,
         **parse_params(param),
     }
+    if column is None and not from_stdin:
+        column = vector_column(source)
     as_texts = from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS)
     if as_texts:
-        made, summary = _of_texts(source, text, items, items_column, input_format, embedder, options)
+        made, summary = _of_texts(source, text, ids, items, items_column, input_format, embedder, options)
     else:
-        made, summary = _of_vectors(source, text, items, items_column, column, obsp, options)
+        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
     if function is not None:
@@ -126,7 +138,7 @@ def taxonomy(
         finally:
             made.save(out)
     if table_out is not None:
-        _write_table(made, table_out, None, source, excel_safe=excel_safe)
+        _write_table(made.table(form="arrow"), table_out, source, excel_safe=excel_safe)
     if as_json:
         print_json({**_described(made, out), "seconds": read - start, "peak_bytes": peak_memory()})
     elif not quiet:
@@ -139,6 +151,7 @@ def taxonomy(
 def _of_texts(
     source: Path,
     text: str | None,
+    ids: str | None,
     items: Path | None,
     items_column: str | None,
     kind: str | None,
@@ -148,21 +161,30 @@ def _of_texts(
     from cladify.taxonomy import Taxonomy
     from cladify.taxonomy._sources import read_source
 
-    more = [items_column] if items is None and items_column is not None else []
-    table = read_source(str(source), text, more, kind=kind)
-    n = len(table.texts)
-    shown: Any = table.column(items_column) if more and items_column else None
+    table = read_source(str(source), text, ids=ids, kind=kind)
+    n = len(table.table)
+    shown: Any = table.column(items_column) if items is None and items_column is not None else None
     if items is not None:
         shown = read_named_items(items, items_column, n, f"texts in {table.path}")
-    made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **options)
+    given = {"ids": table.ids, "columns": table.kept}
+    made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **given, **options)
     made.info["source"] = {"path": table.path, "column": table.text_column}
-    where = "" if source.suffix == ".txt" else f" (column {table.text_column})"
+    where = "" if source.suffix == ".txt" else f" ({_taken(table)})"
     return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['method']}"
+
+
+def _taken(table: Source, vectors: str | None = None) -> str:
+    """Which column was taken for what."""
+    taken = {"vectors": vectors, "texts": table.text_column, "ids": table.id_column}
+    said = [f"{what}: {name}" for what, name in taken.items() if name is not None]
+    others = len(table.kept.column_names)
+    return ", ".join([*said, *([f"{count(others, 'more column')} kept"] if others else [])])
 
 
 def _of_vectors(
     source: Path,
     text: str | None,
+    ids: str | None,
     items: Path | None,
     items_column: str | None,
     column: str | None,
@@ -172,23 +194,40 @@ def _of_vectors(
     from cladify.io import read_vectors
     from cladify.taxonomy import Taxonomy
     from cladify.taxonomy._h5ad import read_obs, read_obsp
-    from cladify.taxonomy._sources import TEXT_KINDS, read_source
+    from cladify.taxonomy._sources import TEXT_KINDS
 
     is_h5ad = source.suffix.lower() == ".h5ad"
     X = read_obsp(source, obsp) if obsp is not None else read_vectors(source, column=columns(column))
     n = X.shape[0]
     shown: Any = read_named_items(items, items_column, n, f"vectors in {source}")
     texts: Any = None
+    given: dict[str, Any] = {}
+    where = ""
     if is_h5ad and items is None:
         shown = read_obs(source, items_column)
-    elif source.suffix.lower() in TEXT_KINDS and (text is not None or (items is None and items_column is not None)):
-        more = [items_column] if items is None and items_column is not None else []
-        table = read_source(source, text or items_column, more)
-        texts = table.texts if text is not None else None
-        shown = table.column(more[0]) if more and more[0] else shown if shown is not None else texts
+    elif source.suffix.lower() in TEXT_KINDS and (table := _beside(source, text or items_column, ids)) is not None:
+        texts = table.texts if text is not None or items_column is None else None
+        if items is None:
+            shown = table.column(items_column or table.text_column)
+        given = {"ids": table.ids, "columns": table.kept}
+        where = f" ({_taken(table, column)})"
     at = {"path": str(source.resolve()), "column": columns(column)}
-    made = Taxonomy.fit(X, shown, texts=texts, vectors_at=at if obsp is None else None, **options)
-    return made, f"{source}: {count(n, 'vector')} of {count(X.shape[1], 'dimension')}, {made.info['method']}"
+    made = Taxonomy.fit(X, shown, texts=texts, vectors_at=at if obsp is None else None, **given, **options)
+    shape = f"{count(n, 'vector')} of {count(X.shape[1], 'dimension')}"
+    return made, f"{source}: {shape}{where}, {made.info['method']}"
+
+
+def _beside(source: Path, text: str | None, ids: str | None) -> Source | None:
+    """The texts and other columns of a file with vectors; None where it has no texts and none were asked for."""
+    from cladify.errors import FileError
+    from cladify.taxonomy._sources import read_source
+
+    try:
+        return read_source(source, text, ids=ids)
+    except FileError:
+        if text is not None or ids is not None:
+            raise
+        return None
 
 
 def name(
@@ -260,14 +299,18 @@ def table(
     h5ad: Annotated[
         Path | None, typer.Option(help="With --out .h5ad: the file the vectors came from; labels are added to a copy.")
     ] = None,
+    join: Annotated[
+        Path | None,
+        typer.Option(help="A table whose columns come first, matched by the column of ids, or else row by row."),
+    ] = None,
     excel_safe: ExcelSafe = False,
 ) -> None:
     """One row an item: label, name and confidence at every level, and the path of names.
 
+    With --join, the rows of another file with these columns beside them.
+
     Example: [bold]cladify table posts.taxonomy --levels 10,50 --out posts-labels.parquet[/bold]
     """
-    from cladify._kit.text import printable
-    from cladify.io._write import write_csv
     from cladify.taxonomy import Taxonomy
 
     if out is not None:
@@ -279,14 +322,65 @@ def table(
         if not all(part.isdigit() for part in parts):
             raise typer.BadParameter(f"--levels takes numbers of clusters, such as 10,50; got {n_clusters!r}.")
         wanted = [int(part) for part in parts]
-    if out is None:
-        data = made.table(wanted, form="arrow")
-        if sys.stdout.isatty():  # in a file items stay as they are; a terminal must not act on them
-            data = data.set_column(1, "item", [[printable(item) for item in made.items]])
-        write_csv(sys.stdout.buffer, data, excel_safe=excel_safe)
+    data = made.table(wanted, form="arrow")
+    if join is not None:
+        from cladify.taxonomy._sources import join_rows, read_rows
+
+        data, missing = join_rows(read_rows(join), data, next(iter(made.id_names), None))
+        if missing:
+            print(f"{join}: {count(missing, 'row')} with an id that is not in {file} have no label.", file=sys.stderr)
+    _show_or_write(data, out, h5ad, excel_safe=excel_safe)
+
+
+def place(
+    file: TaxonomyFile,
+    source: Annotated[Path, typer.Argument(metavar="NEW", help="New texts or vectors, in the formats of taxonomy.")],
+    text: Text = None,
+    column: Vectors = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help=".csv .tsv .jsonl .parquet; default: CSV on stdout")
+    ] = None,
+    excel_safe: ExcelSafe = False,
+) -> None:
+    """Say where new items belong in a taxonomy, and how sure that is; the taxonomy stays as it is.
+
+    Example: [bold]cladify place posts.taxonomy monday.csv --text body --out placed.csv[/bold]
+    """
+    from cladify.io import check_writable, read_vectors
+    from cladify.io._write import check_table_name
+    from cladify.taxonomy import Taxonomy
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, join_rows, read_source, vector_column
+
+    if out is not None:
+        check_table_name(out)
+        check_writable(out)
+    made = Taxonomy.load(file)
+    from_stdin = str(source) == STDIN
+    if column is None and not from_stdin:
+        column = vector_column(source)
+    if from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS):
+        rows = read_source(str(source), text)
+        placed = made.place(["" if value is None else str(value) for value in rows.texts], form="arrow")
+        placed, _ = join_rows(rows.table, placed, None)
+    else:
+        placed = made.place(read_vectors(source, column=columns(column)), form="arrow")
+    _show_or_write(placed.drop_columns("path_confidence"), out, None, excel_safe=excel_safe)
+
+
+def _show_or_write(data: pa.Table, out: Path | None, h5ad: Path | None, *, excel_safe: bool) -> None:
+    """A table in its file, or as CSV on standard output."""
+    from cladify._kit.text import printable
+    from cladify.io._write import write_csv
+
+    if out is not None:
+        _write_table(data, out, h5ad, excel_safe=excel_safe)
+        print(f"{out}: {count(len(data), 'row')}")
         return
-    _write_table(made, out, wanted, h5ad, excel_safe=excel_safe)
-    print(f"{out}: {count(made.n_items, 'row')}")
+    if sys.stdout.isatty():  # in a file cells stay as they are; a terminal must not act on them
+        for i, field in enumerate(data.schema):
+            if str(field.type) in ("string", "large_string"):
+                data = data.set_column(i, field.name, [[printable(cell) for cell in data.column(i).to_pylist()]])
+    write_csv(sys.stdout.buffer, data, excel_safe=excel_safe)
 
 
 def _check_table_name(out: Path, h5ad: Path | None) -> None:
@@ -301,11 +395,10 @@ def _check_table_name(out: Path, h5ad: Path | None) -> None:
     check_writable(out)
 
 
-def _write_table(made: Taxonomy, out: Path, wanted: Any, h5ad: Path | None, *, excel_safe: bool) -> None:
+def _write_table(data: pa.Table, out: Path, h5ad: Path | None, *, excel_safe: bool) -> None:
     """The table in the format of the file's ending."""
     from cladify.io._write import write_table
 
-    data = made.table(wanted, form="arrow")
     if out.suffix.lower() != ".h5ad":
         write_table(out, data, excel_safe=excel_safe)
         return

@@ -22,6 +22,7 @@ from cladify.cli._common import (
     print_outline,
     read_named_items,
     read_points_of,
+    read_tree_file,
 )
 
 if TYPE_CHECKING:
@@ -46,10 +47,11 @@ def info(
     if tree_file.is_dir():
         _folder_info(tree_file, branches, as_json)
         return
-    tree = read_hierarchy(tree_file)
+    tree = read_tree_file(tree_file) if tree_file.suffix.lower() == ".taxonomy" else read_hierarchy(tree_file)
     names = _names(tree, tree_file, items, items_column)
     if as_json:
-        print_json({"file": str(tree_file), **tree.describe(), "info": tree.info})
+        info = {key: value for key, value in tree.info.items() if key != "names"}
+        print_json({"file": str(tree_file), **tree.describe(), "info": info})
         return
     figures = tree.describe()
     figures.update({key: value for key, value in tree.info.items() if key != "names"})
@@ -269,13 +271,13 @@ def convert(
 
     With --items, the leaves of Newick and JSON have those names.
     """
-    from cladify.io import check_writable, read_items, read_tree, write_tree
+    from cladify.io import check_writable, read_items, write_tree
     from cladify.tree._files import check_tree_name
 
     check_tree_name(target)
     check_writable(target)
     names = None if items is None else read_items(items, items_column)
-    tree = read_tree(source, names)
+    tree = read_tree_file(source, names)
     names = names if names is not None else tree.info.get("names")
     write_tree(tree, target, _checked(names, tree, items))
     if as_json:
@@ -286,9 +288,7 @@ def convert(
 
 def _read(tree_file: Path, items: Path | None, items_column: str | None) -> tuple[Tree, list[str] | None]:
     """The tree and the names of its leaves: those given, or those the tree was read with."""
-    from cladify.io import read_tree
-
-    tree = read_tree(tree_file)
+    tree = read_tree_file(tree_file)
     return tree, _names(tree, tree_file, items, items_column)
 
 

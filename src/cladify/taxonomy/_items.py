@@ -64,6 +64,8 @@ def is_plain(kind: pa.DataType) -> bool:
 def _values(items: Any, what: str) -> Any:
     import pyarrow as pa
 
+    if isinstance(items, pa.Table) and items.num_columns == 1:
+        items = items.column(0)
     if isinstance(items, pa.ChunkedArray):
         return items.combine_chunks()
     if isinstance(items, pa.Array | list | tuple):

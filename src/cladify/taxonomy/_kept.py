@@ -70,7 +70,7 @@ def keep(n: int, ids: Any = None, columns: Any = None, sources: Iterable[Any] = 
 
     Parameters
     ----------
-    ids : list, array or column, optional
+    ids : list, array, column or table of one column, optional
         All different. By default the index of the first of ``sources`` that is a pandas Series or frame.
     columns : table, frame or mapping of columns, optional
     sources : what the rows were given as
@@ -86,9 +86,9 @@ def keep(n: int, ids: Any = None, columns: Any = None, sources: Iterable[Any] = 
     """
     table = _as_table(columns, n)
     if ids is not None:
+        name = next(iter(getattr(ids, "column_names", getattr(ids, "columns", ()))), getattr(ids, "name", None))
         array = as_items(ids, n, what="ids")
         _check_different(array.to_pylist())
-        name = getattr(ids, "name", None)
         return Kept((array,), (name if isinstance(name, str) else None,), table)
     index = next((found for source in sources if (found := _pandas_index(source)) is not None), None)
     if index is None or len(index) != n or _is_default(index):

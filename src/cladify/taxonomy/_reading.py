@@ -50,6 +50,11 @@ class Readable(Editable):
         return self._now.facts.kept.id_list(self._now.n_items)
 
     @property
+    def id_names(self) -> tuple[str | None, ...]:
+        """What the ids are called: nothing, one name, or one for each level of a pandas index."""
+        return self._now.facts.kept.id_names
+
+    @property
     def columns(self) -> pa.Table:
         """All columns that came with the items, as an Arrow table in the order of the items."""
         return self._now.facts.kept.columns

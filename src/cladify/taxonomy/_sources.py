@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cladify._kit.files import PathLike, find_file, listing, missing_column, reading
 from cladify.errors import FileError
 from cladify.io._csv import TextTable
-from cladify.io._tables import check_distinct, open_table, read_columns
+from cladify.io._tables import ARROW, check_distinct, open_table, read_columns
 from cladify.io._texts import LINES, json_rows, text_lines
+from cladify.taxonomy._items import as_items
 
-__all__ = ["STDIN", "TEXT_KINDS", "Source", "read_source"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["STDIN", "TEXT_KINDS", "Source", "join_rows", "read_rows", "read_source", "vector_column"]
 
 STDIN = "-"
 TEXT_KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
@@ -40,51 +43,156 @@ _NAMES = [
     "title",
     "name",
 ]
+#: Columns that hold ids, if their values are all different.
+_IDS = {"id", "_id", "uuid", "guid", "key", "ticket_id", "doc_id"}
 _SAMPLE = 200
 
 
 class Source:
-    """A table of texts: the column that was chosen, and others by name."""
+    """A table of texts: the column that was chosen, the ids, and all other columns by name.
 
-    def __init__(self, path: str, columns: dict[str, list[Any]], text: str | None) -> None:
-        self.path = path
-        self._columns = columns
-        self.text_column = self._choose(text)
-        if not self.texts:
+    Attributes
+    ----------
+    table : Arrow table
+        All columns but those of vectors.
+    text_column, id_column : str or None
+    """
+
+    def __init__(self, path: str, table: pa.Table, text: str | None, id_name: str | None = None) -> None:
+        if not len(table):
             raise FileError(f"{path} has no rows.")
+        self.path = path
+        self.table = table
+        self.text_column = self._choose(text)
+        self.id_column = self._ids(id_name)
 
     @property
     def texts(self) -> list[Any]:
         """The texts, one a row."""
-        return self._columns[self.text_column]
+        return self.column(self.text_column)
+
+    @property
+    def ids(self) -> Any:
+        """A table of one column with the ids; None where no column has them."""
+        import pyarrow as pa
+
+        name = self.id_column
+        return None if name is None else pa.table({name: typed(self.table.column(name))})
+
+    @property
+    def kept(self) -> pa.Table:
+        """The columns that are neither the texts nor the ids, with numbers and times as such."""
+        import pyarrow as pa
+
+        names = [name for name in self.table.column_names if name not in (self.text_column, self.id_column)]
+        return pa.table({name: typed(self.table.column(name)) for name in names})
 
     def column(self, name: str) -> list[Any]:
         """Another column."""
-        if name not in self._columns:
-            raise missing_column(self.path, name, list(self._columns))
-        return self._columns[name]
+        if name not in self.table.column_names:
+            raise missing_column(self.path, name, self.table.column_names)
+        return self.table.column(name).to_pylist()
 
     def _choose(self, name: str | None) -> str:
+        names = self.table.column_names
         if name is not None:
-            self.column(name)
+            if name not in names:
+                raise missing_column(self.path, name, names)
             return name
-        by_lower = {column.lower(): column for column in reversed(self._columns)}
+        by_lower = {column.lower(): column for column in reversed(names)}
         for known in _NAMES:
             if known in by_lower:
                 return by_lower[known]
-        lengths = {
-            column: sum(len(value) for value in values[:_SAMPLE] if isinstance(value, str))
-            for column, values in self._columns.items()
-        }
+        first = self.table.slice(0, _SAMPLE).to_pydict()
+        lengths = {name: sum(len(v) for v in values if isinstance(v, str)) for name, values in first.items()}
         longest = max(lengths, key=lambda column: lengths[column], default=None)
         if longest is None or not lengths[longest]:
-            raise FileError(f"{self.path} has no column of texts. It has: {listing(self._columns)}.")
+            raise FileError(f"{self.path} has no column of texts. It has: {listing(names)}.")
         return longest
 
+    def _ids(self, name: str | None) -> str | None:
+        """The column of the ids: the one that was named, or one called id whose values are all different."""
+        if name is not None:
+            self.column(name)
+            return name
+        import pyarrow.compute as pc
 
-def read_source(
-    path: PathLike, text: str | None = None, others: Sequence[str] = (), *, kind: str | None = None
-) -> Source:
+        for column in self.table.column_names:
+            if column.lower() in _IDS and column != self.text_column:
+                values = self.table.column(column)
+                if not values.null_count and pc.count_distinct(values).as_py() == len(values):
+                    return column
+        return None
+
+
+def typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of texts as numbers or times, if every cell is one; an empty cell is a missing value.
+
+    >>> import pyarrow as pa
+    >>> [str(typed(pa.chunked_array([cells])).type) for cells in (["1", ""], ["1.5", "2"], ["2026-01-31"], ["007"])]
+    ['int64', 'double', 'timestamp[s]', 'string']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_string(column.type):
+        return column
+    filled = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    if filled.null_count == len(filled) or pc.any(pc.match_substring_regex(filled, r"^[+-]?0\d")).as_py():
+        return column  # nothing to go by, or codes whose zeros count
+    for kind in (pa.int64(), pa.float64(), pa.timestamp("s")):
+        with suppress(pa.ArrowInvalid):
+            return filled.cast(kind)
+    return column
+
+
+def join_rows(rows: pa.Table, labels: pa.Table, id_name: str | None) -> tuple[pa.Table, int]:
+    """The columns of ``rows`` with those of ``labels`` beside them, and how many rows have no label.
+
+    Rows are matched by the column ``id_name`` where both have it, else by position.
+    """
+    import pyarrow as pa
+
+    beside = [name for name in labels.column_names if name not in ("row", "item", id_name)]
+    clash = sorted(set(beside) & set(rows.column_names))
+    if clash:
+        raise FileError(f"the file has columns of the same name already: {listing(clash)}. Rename them.")
+    if id_name is not None and id_name in rows.column_names and id_name in labels.column_names:
+        place = {value: i for i, value in enumerate(labels.column(id_name).to_pylist())}
+        wanted = typed(rows.column(id_name)).to_pylist()
+        at = pa.array([place.get(value) for value in wanted], pa.int64())
+        if len(place) and at.null_count == len(at):
+            raise FileError(f"no value of column {id_name!r} is an id of the taxonomy.")
+        labels, missing = labels.take(at), at.null_count
+    elif len(rows) != len(labels):
+        raise FileError(
+            f"the file has {len(rows)} rows and the taxonomy {len(labels)} items, and they share no column of ids."
+        )
+    else:
+        missing = 0
+    for name in beside:
+        rows = rows.append_column(name, labels.column(name))
+    return rows, missing
+
+
+def vector_column(path: PathLike) -> str | None:
+    """The only column of a Parquet or Arrow file that holds lists of numbers; None for any other file."""
+    ending = Path(path).suffix.lower()
+    if ending not in (".parquet", *ARROW):
+        return None
+    with reading(find_file(path), ending), open_table(path, ending) as table:
+        found = [field.name for field in table.schema if _is_vector(field.type)]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_vector(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+
+
+def read_source(path: PathLike, text: str | None = None, *, ids: str | None = None, kind: str | None = None) -> Source:
     """The texts in a file, or on standard input for ``"-"``.
 
     Parameters
@@ -93,19 +201,29 @@ def read_source(
         ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.arrow``, or ``.txt`` with one text a line.
     text : str, optional
         Column with the texts; by default one called text, body, content, … or the one with the longest texts.
-    others : names of more columns to read
+    ids : str, optional
+        Column with the ids; by default one called id whose values are all different.
     kind : str, optional
         What standard input is: "csv", "tsv", "jsonl" or "txt"; by default found from its beginning.
     """
     if str(path) == STDIN:
         data = sys.stdin.buffer.read()
         with reading("standard input", "text"):
-            return _parse("standard input", f".{kind}" if kind else _guess(data, text), data, text, others)
+            return _parse("standard input", f".{kind}" if kind else _guess(data, text), data, text, ids)
     ending = f".{kind}" if kind else find_file(path).suffix.lower()
     if ending not in TEXT_KINDS:
         raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {', '.join(TEXT_KINDS)}.")
     with reading(path, ending):
-        return _parse(str(path), ending, None, text, others)
+        return _parse(str(path), ending, None, text, ids)
+
+
+def read_rows(path: PathLike) -> pa.Table:
+    """All columns of a file, in order; cells of text files as they are written there."""
+    ending = find_file(path).suffix.lower()
+    if ending not in TEXT_KINDS:
+        raise FileError(f"{path}: {ending or 'such'} files have no rows. Known: {', '.join(TEXT_KINDS)}.")
+    with reading(path, ending):
+        return _rows(str(path), ending, None, vectors=True)
 
 
 def _guess(data: bytes, text: str | None) -> str:
@@ -123,50 +241,64 @@ def _is_json(line: bytes, whole: bool) -> bool:
     return True
 
 
-def _parse(path: str, ending: str, data: bytes | None, text: str | None, others: Sequence[str]) -> Source:
-    """The columns of a file, or of ``data`` that was read already."""
+def _parse(path: str, ending: str, data: bytes | None, text: str | None, ids: str | None) -> Source:
+    """The texts of a file, or of ``data`` that was read already."""
+    if ending == ".txt" and not text is ids is None:
+        raise FileError(f"{path} has lines, not columns; leave --text and --id out.")
+    return Source(path, _rows(path, ending, data), text, ids)
+
+
+def _rows(path: str, ending: str, data: bytes | None, *, vectors: bool = False) -> pa.Table:
+    """All columns of a file; those of vectors only if asked for."""
+    import pyarrow as pa
+
     if ending not in LINES:
-        names = [name for name in (text, *others) if name]
-        return Source(path, _columns(path, ending, data, names), text)
+        return _columns(path, ending, data, vectors)
     data = Path(path).read_bytes() if data is None else data
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileError(f"{path} is empty.")
     if ending != ".txt":
-        return Source(path, _json_columns(path, data), text)
-    if text is not None:
-        raise FileError(f"{path} has lines, not columns; leave --text out.")
-    return Source(path, {"text": text_lines(data)}, "text")
+        return _json_columns(path, data)
+    return pa.table({"text": pa.array(text_lines(data), pa.string())})
 
 
-def _json_columns(path: str, data: bytes) -> dict[str, list[Any]]:
-    rows = [row if isinstance(row, dict) else {"text": row} for _, row in json_rows(path, data)]
+def _json_columns(path: str, data: bytes) -> pa.Table:
+    """A column a key; a value within an object has the key ``outer.inner``."""
+    import pyarrow as pa
+
+    rows = [_flat(row) if isinstance(row, dict) else {"text": row} for _, row in json_rows(path, data)]
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [_plain(row.get(name)) for row in rows] for name in names}
+    return pa.table({name: as_items([_plain(row.get(name)) for row in rows]) for name in names})
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """The values of an object and of the objects within it, without recursion.
+
+    >>> _flat({"id": 1, "fields": {"body": "a", "by": {"name": "b"}}})
+    {'id': 1, 'fields.body': 'a', 'fields.by.name': 'b'}
+    """
+    flat: dict[str, Any] = {}
+    waiting = [("", row)]
+    while waiting:
+        prefix, values = waiting.pop()
+        for key, value in values.items():
+            if isinstance(value, dict) and value:
+                waiting.append((f"{prefix}{key}.", value))
+            else:
+                flat[prefix + key] = value
+    return flat
 
 
 def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False)
 
 
-def _columns(path: str, ending: str, data: bytes | None, names: list[str]) -> dict[str, list[Any]]:
-    """The columns called ``names`` of a table, or all columns of texts."""
+def _columns(path: str, ending: str, data: bytes | None, vectors: bool) -> pa.Table:
+    """Columns of a table; cells of text files as they are written there."""
     is_text = ending in (".csv", ".tsv")
     with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
-        known = table.schema.names
-        check_distinct(path, known)
-        for name in names:
-            if name not in known:
-                raise missing_column(path, name, known)
-        wanted = list(dict.fromkeys(names or (f.name for f in table.schema if is_text or _is_plain(f.type))))
+        check_distinct(path, table.schema.names)
+        wanted = [field.name for field in table.schema if vectors or not _is_vector(field.type)]
         if not wanted:
-            raise FileError(f"{path} has no column of texts. It has: {listing(known)}.")
-        read = read_columns(table, wanted)
-    return {name: read.column(name).to_pylist() for name in wanted}
-
-
-def _is_plain(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+            raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
+        return read_columns(table, wanted)
