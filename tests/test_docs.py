@@ -92,8 +92,9 @@ def test_the_example_of_entities_runs(run: Callable[[str], str]) -> None:
 
 
 def test_the_examples_of_taxonomies_run(run: Callable[[str], str]) -> None:
-    first, edited, named, *_ = [run(code) for code in blocks(ROOT / "docs" / "taxonomy.md", "python")]
+    first, joined, edited, named, *_ = [run(code) for code in blocks(ROOT / "docs" / "taxonomy.md", "python")]
     assert "90 items" in first and "fruit" in first and edited.strip() == "2" and "Fruit" in named
+    assert "red cherry" in joined and "engine" in joined
 
 
 @pytest.mark.usefixtures("no_window")
