@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import Source
+    from cladify.taxonomy._sources import Options, Source
 
 TaxonomyFile = Annotated[Path, typer.Argument(metavar="TAXONOMY", help="A .taxonomy file.")]
 Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts; found if not given.")]
@@ -42,6 +42,8 @@ Vectors = Annotated[
 Ids = Annotated[
     str | None, typer.Option("--id", help="Column or key with the ids; one called id is found, if all are different.")
 ]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; what is not UTF-8 is guessed and said.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx file, table of an SQLite file.")]
 Depth = Annotated[int, typer.Option(help="Levels of the printed outline; 0 for none.", min=0)]
 Groups = Annotated[int, typer.Option(help="Groups printed below each; the rest is counted.", min=1)]
 Examples = Annotated[int, typer.Option(help="Items printed for each of the lowest groups.", min=0)]
@@ -56,8 +58,8 @@ def taxonomy(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="Texts: .csv .tsv .jsonl .parquet .txt, or - for standard input. Vectors: .npy .npz .h5ad .fvecs, or "
-            "a table with --column.",
+            help="Texts: .csv .tsv .json .jsonl .parquet .xlsx .sqlite .txt, a folder, or - for standard input. "
+            "Vectors: .npy .npz .h5ad .fvecs, or a table with a column of them.",
         ),
     ],
     text: Text = None,
@@ -65,8 +67,11 @@ def taxonomy(
     ids: Ids = None,
     items: Items = None,
     items_column: ItemsColumn = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     input_format: Annotated[
-        str | None, typer.Option("--format", help="What standard input is: txt, csv, tsv or jsonl; found if not given.")
+        str | None,
+        typer.Option("--format", help="What standard input is: txt, csv, tsv, json or jsonl; found if not given."),
     ] = None,
     embedder: Annotated[
         str, typer.Option(help="tfidf, sentence-transformers:NAME, or module:function of yours.")
@@ -100,7 +105,7 @@ def taxonomy(
     Example: [bold]cladify taxonomy posts.csv --text body[/bold]
     """
     from cladify.io import check_writable
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, vector_column
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, vector_column
     from cladify.text._embed import load_callable
 
     from_stdin = str(source) == STDIN
@@ -125,11 +130,13 @@ def taxonomy(
     }
     if column is None and not from_stdin:
         column = vector_column(source)
-    as_texts = from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS)
+    reading = Options(encoding, sheet)
+    is_text = source.is_dir() or source.suffix.lower() in TEXT_KINDS
+    as_texts = from_stdin or (column is None and is_text)
     if as_texts:
-        made, summary = _of_texts(source, text, ids, items, items_column, input_format, embedder, options)
+        made, summary = _of_texts(source, text, ids, items, items_column, input_format, reading, embedder, options)
     else:
-        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, options)
+        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, reading, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
     if function is not None:
@@ -155,13 +162,14 @@ def _of_texts(
     items: Path | None,
     items_column: str | None,
     kind: str | None,
+    reading: Options,
     embedder: str,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     from cladify.taxonomy import Taxonomy
     from cladify.taxonomy._sources import read_source
 
-    table = read_source(str(source), text, ids=ids, kind=kind)
+    table = read_source(str(source), text, ids=ids, kind=kind, options=reading)
     n = len(table.table)
     shown: Any = table.column(items_column) if items is None and items_column is not None else None
     if items is not None:
@@ -189,6 +197,7 @@ def _of_vectors(
     items_column: str | None,
     column: str | None,
     obsp: str | None,
+    reading: Options,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     from cladify.io import read_vectors
@@ -205,7 +214,10 @@ def _of_vectors(
     where = ""
     if is_h5ad and items is None:
         shown = read_obs(source, items_column)
-    elif source.suffix.lower() in TEXT_KINDS and (table := _beside(source, text or items_column, ids)) is not None:
+    elif (
+        source.suffix.lower() in TEXT_KINDS
+        and (table := _beside(source, text or items_column, ids, reading)) is not None
+    ):
         texts = table.texts if text is not None or items_column is None else None
         if items is None:
             shown = table.column(items_column or table.text_column)
@@ -217,13 +229,13 @@ def _of_vectors(
     return made, f"{source}: {shape}{where}, {made.info['method']}"
 
 
-def _beside(source: Path, text: str | None, ids: str | None) -> Source | None:
+def _beside(source: Path, text: str | None, ids: str | None, reading: Options) -> Source | None:
     """The texts and other columns of a file with vectors; None where it has no texts and none were asked for."""
     from cladify.errors import FileError
     from cladify.taxonomy._sources import read_source
 
     try:
-        return read_source(source, text, ids=ids)
+        return read_source(source, text, ids=ids, options=reading)
     except FileError:
         if text is not None or ids is not None:
             raise
@@ -303,6 +315,8 @@ def table(
         Path | None,
         typer.Option(help="A table whose columns come first, matched by the column of ids, or else row by row."),
     ] = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     excel_safe: ExcelSafe = False,
 ) -> None:
     """One row an item: label, name and confidence at every level, and the path of names.
@@ -324,9 +338,9 @@ def table(
         wanted = [int(part) for part in parts]
     data = made.table(wanted, form="arrow")
     if join is not None:
-        from cladify.taxonomy._sources import join_rows, read_rows
+        from cladify.taxonomy._sources import Options, join_rows, read_join
 
-        data, missing = join_rows(read_rows(join), data, next(iter(made.id_names), None))
+        data, missing = join_rows(read_join(join, Options(encoding, sheet)), data, next(iter(made.id_names), None))
         if missing:
             print(f"{join}: {count(missing, 'row')} with an id that is not in {file} have no label.", file=sys.stderr)
     _show_or_write(data, out, h5ad, excel_safe=excel_safe)
@@ -337,6 +351,8 @@ def place(
     source: Annotated[Path, typer.Argument(metavar="NEW", help="New texts or vectors, in the formats of taxonomy.")],
     text: Text = None,
     column: Vectors = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help=".csv .tsv .jsonl .parquet; default: CSV on stdout")
     ] = None,
@@ -349,7 +365,7 @@ def place(
     from cladify.io import check_writable, read_vectors
     from cladify.io._write import check_table_name
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, join_rows, read_source, vector_column
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, join_rows, read_source, vector_column
 
     if out is not None:
         check_table_name(out)
@@ -358,8 +374,9 @@ def place(
     from_stdin = str(source) == STDIN
     if column is None and not from_stdin:
         column = vector_column(source)
-    if from_stdin or (column is None and source.suffix.lower() in TEXT_KINDS):
-        rows = read_source(str(source), text)
+    is_text = source.is_dir() or source.suffix.lower() in TEXT_KINDS
+    if from_stdin or (column is None and is_text):
+        rows = read_source(str(source), text, options=Options(encoding, sheet))
         placed = made.place(["" if value is None else str(value) for value in rows.texts], form="arrow")
         placed, _ = join_rows(rows.table, placed, None)
     else:

@@ -1,4 +1,4 @@
-"""Texts from files and from standard input: a column of a table, JSON lines, or one text a line.
+"""Texts from files and from standard input: which column has them, and which one the ids.
 
 Every row of the file is a row of the result, in order; an error names the line that cannot be read. Texts may be of any
 length and hold anything, line ends within quotes included.
@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cladify._kit.files import PathLike, find_file, listing, missing_column, reading
+from cladify._kit.files import PathLike, listing, missing_column, reading
 from cladify.errors import FileError
-from cladify.io._csv import TextTable
-from cladify.io._tables import ARROW, check_distinct, open_table, read_columns
-from cladify.io._texts import LINES, json_rows, text_lines
-from cladify.taxonomy._items import as_items
+from cladify.io._tables import ARROW, open_table
+from cladify.taxonomy._rows import DEFAULT, LINES, TEXT_KINDS, Options, ending_of, is_vector, read_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["STDIN", "TEXT_KINDS", "Source", "join_rows", "read_rows", "read_source", "vector_column"]
+__all__ = ["STDIN", "TEXT_KINDS", "Options", "Source", "join_rows", "read_join", "read_source", "vector_column"]
 
 STDIN = "-"
-TEXT_KINDS = (".csv", ".tsv", ".jsonl", ".ndjson", ".txt", ".parquet", ".arrow", ".feather", ".ipc")
 #: Columns that are texts, if nobody says which one is; else it is the one with the longest texts.
 _NAMES = [
     "text",
@@ -175,55 +172,54 @@ def join_rows(rows: pa.Table, labels: pa.Table, id_name: str | None) -> tuple[pa
     return rows, missing
 
 
+def read_join(path: PathLike, options: Options = DEFAULT) -> pa.Table:
+    """All columns of a file, as it has them."""
+    ending = ending_of(path)
+    with reading(path, ending):
+        return read_rows(str(path), ending, vectors=True, options=options)
+
+
 def vector_column(path: PathLike) -> str | None:
     """The only column of a Parquet or Arrow file that holds lists of numbers; None for any other file."""
     ending = Path(path).suffix.lower()
-    if ending not in (".parquet", *ARROW):
+    if ending not in (".parquet", *ARROW) or not Path(path).is_file():
         return None
-    with reading(find_file(path), ending), open_table(path, ending) as table:
-        found = [field.name for field in table.schema if _is_vector(field.type)]
+    with reading(path, ending), open_table(path, ending) as table:
+        found = [field.name for field in table.schema if is_vector(field.type)]
     return found[0] if len(found) == 1 else None
 
 
-def _is_vector(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
-    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-    return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
-
-
-def read_source(path: PathLike, text: str | None = None, *, ids: str | None = None, kind: str | None = None) -> Source:
+def read_source(
+    path: PathLike,
+    text: str | None = None,
+    *,
+    ids: str | None = None,
+    kind: str | None = None,
+    options: Options = DEFAULT,
+) -> Source:
     """The texts in a file, or on standard input for ``"-"``.
 
     Parameters
     ----------
     path : str or path
-        ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.arrow``, or ``.txt`` with one text a line.
+        A file of one of :data:`TEXT_KINDS`, or a folder of texts or of tables.
     text : str, optional
         Column with the texts; by default one called text, body, content, … or the one with the longest texts.
     ids : str, optional
         Column with the ids; by default one called id whose values are all different.
     kind : str, optional
-        What standard input is: "csv", "tsv", "jsonl" or "txt"; by default found from its beginning.
+        What standard input is: "csv", "tsv", "json", "jsonl" or "txt"; by default found from its beginning.
+    options : Options
+        The encoding, and the sheet or table within the file.
     """
     if str(path) == STDIN:
         data = sys.stdin.buffer.read()
         with reading("standard input", "text"):
-            return _parse("standard input", f".{kind}" if kind else _guess(data, text), data, text, ids)
-    ending = f".{kind}" if kind else find_file(path).suffix.lower()
-    if ending not in TEXT_KINDS:
-        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {', '.join(TEXT_KINDS)}.")
+            ending = f".{kind}" if kind else _guess(data, text)
+            return _parse("standard input", ending, data, text, ids, options)
+    ending = f".{kind}" if kind else ending_of(path)
     with reading(path, ending):
-        return _parse(str(path), ending, None, text, ids)
-
-
-def read_rows(path: PathLike) -> pa.Table:
-    """All columns of a file, in order; cells of text files as they are written there."""
-    ending = find_file(path).suffix.lower()
-    if ending not in TEXT_KINDS:
-        raise FileError(f"{path}: {ending or 'such'} files have no rows. Known: {', '.join(TEXT_KINDS)}.")
-    with reading(path, ending):
-        return _rows(str(path), ending, None, vectors=True)
+        return _parse(str(path), ending, None, text, ids, options)
 
 
 def _guess(data: bytes, text: str | None) -> str:
@@ -241,64 +237,8 @@ def _is_json(line: bytes, whole: bool) -> bool:
     return True
 
 
-def _parse(path: str, ending: str, data: bytes | None, text: str | None, ids: str | None) -> Source:
+def _parse(path: str, ending: str, data: bytes | None, text: str | None, ids: str | None, options: Options) -> Source:
     """The texts of a file, or of ``data`` that was read already."""
-    if ending == ".txt" and not text is ids is None:
+    if ending in LINES and not text is ids is None:
         raise FileError(f"{path} has lines, not columns; leave --text and --id out.")
-    return Source(path, _rows(path, ending, data), text, ids)
-
-
-def _rows(path: str, ending: str, data: bytes | None, *, vectors: bool = False) -> pa.Table:
-    """All columns of a file; those of vectors only if asked for."""
-    import pyarrow as pa
-
-    if ending not in LINES:
-        return _columns(path, ending, data, vectors)
-    data = Path(path).read_bytes() if data is None else data
-    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
-        raise FileError(f"{path} is empty.")
-    if ending != ".txt":
-        return _json_columns(path, data)
-    return pa.table({"text": pa.array(text_lines(data), pa.string())})
-
-
-def _json_columns(path: str, data: bytes) -> pa.Table:
-    """A column a key; a value within an object has the key ``outer.inner``."""
-    import pyarrow as pa
-
-    rows = [_flat(row) if isinstance(row, dict) else {"text": row} for _, row in json_rows(path, data)]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: as_items([_plain(row.get(name)) for row in rows]) for name in names})
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """The values of an object and of the objects within it, without recursion.
-
-    >>> _flat({"id": 1, "fields": {"body": "a", "by": {"name": "b"}}})
-    {'id': 1, 'fields.body': 'a', 'fields.by.name': 'b'}
-    """
-    flat: dict[str, Any] = {}
-    waiting = [("", row)]
-    while waiting:
-        prefix, values = waiting.pop()
-        for key, value in values.items():
-            if isinstance(value, dict) and value:
-                waiting.append((f"{prefix}{key}.", value))
-            else:
-                flat[prefix + key] = value
-    return flat
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False)
-
-
-def _columns(path: str, ending: str, data: bytes | None, vectors: bool) -> pa.Table:
-    """Columns of a table; cells of text files as they are written there."""
-    is_text = ending in (".csv", ".tsv")
-    with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
-        check_distinct(path, table.schema.names)
-        wanted = [field.name for field in table.schema if vectors or not _is_vector(field.type)]
-        if not wanted:
-            raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
-        return read_columns(table, wanted)
+    return Source(path, read_rows(path, ending, data, options=options), text, ids)

@@ -1,0 +1,304 @@
+"""All rows and columns of a file or a folder as one Arrow table.
+
+Text may be in any encoding: what is not UTF-8 is guessed, and said in a warning. Every row of the file is a row of the
+table, in order.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import sqlite3
+import warnings
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
+
+from cladify._kit.files import PathLike, find_file, listing
+from cladify.errors import CladifyWarning, FileError, MissingExtra
+from cladify.io._csv import TextTable
+from cladify.io._tables import ARROW, check_distinct, open_table, read_columns
+from cladify.io._texts import json_rows, text_lines
+from cladify.taxonomy._items import as_items
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["DEFAULT", "LINES", "TEXT_KINDS", "Options", "ending_of", "is_vector", "read_rows"]
+
+#: One text a line.
+LINES = (".txt", ".log")
+_JSON_LINES = (".jsonl", ".ndjson")
+_SQLITE = (".sqlite", ".sqlite3", ".db")
+#: One text a file, in a folder.
+_DOCUMENTS = (".txt", ".md", ".rst")
+_FOLDER = "folder"
+TEXT_KINDS = (".csv", ".tsv", *_JSON_LINES, ".json", *LINES, ".parquet", *ARROW, ".xlsx", *_SQLITE)
+#: Letters and signs beyond ASCII that are frequent in texts of western Europe.
+_WESTERN = set("àáâãäåæçèéêëìíîïñòóôõöøùúûüßœÀÁÂÄÅÆÇÈÉÊËÍÎÓÔÖØÙÚÛÜÑ“”‘’„–—…€£§°«»·´¿¡©®™\xa0")
+_SAMPLE = 1 << 20
+
+
+class Options(NamedTuple):
+    """How a file is read: the encoding of its text, and the sheet or table of it."""
+
+    encoding: str | None = None
+    sheet: str | None = None
+
+
+DEFAULT = Options()
+
+
+def ending_of(path: PathLike) -> str:
+    """The kind of a file by its ending, or that it is a folder; raises for what cannot be read."""
+    if Path(path).is_dir():
+        return _FOLDER
+    ending = find_file(path).suffix.lower()
+    if ending not in TEXT_KINDS:
+        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {', '.join(TEXT_KINDS)}.")
+    return ending
+
+
+def read_rows(
+    path: str, ending: str, data: bytes | None = None, *, vectors: bool = False, options: Options = DEFAULT
+) -> pa.Table:
+    """All columns, in order; cells of text files as they are written there.
+
+    Parameters
+    ----------
+    path : str
+        The file, or a name for ``data``.
+    ending : str
+        One of :data:`TEXT_KINDS`, or what :func:`ending_of` gives.
+    data : bytes, optional
+        What was read already, such as standard input.
+    vectors : bool
+        Also columns of lists of numbers.
+    """
+    import pyarrow as pa
+
+    if ending == _FOLDER:
+        return _folder(Path(path), vectors, options)
+    if ending == ".xlsx":
+        return _workbook(path, options.sheet)
+    if ending in _SQLITE:
+        return _database(path, options.sheet)
+    if ending in (".csv", ".tsv"):
+        data = _utf8_of(path, data, options.encoding)
+    if ending not in (*LINES, *_JSON_LINES, ".json"):
+        return _columns(path, ending, data, vectors)
+    data = Path(path).read_bytes() if data is None else data
+    data = _in_utf8(path, data, options.encoding)
+    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise FileError(f"{path} is empty.")
+    if ending in LINES:
+        return pa.table({"text": pa.array(text_lines(data), pa.string())})
+    return _objects(path, _json_values(path, data) if ending == ".json" else [row for _, row in json_rows(path, data)])
+
+
+def is_vector(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds lists of numbers."""
+    from pyarrow import types
+
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
+
+
+def _columns(path: str, ending: str, data: bytes | None, vectors: bool) -> pa.Table:
+    is_text = ending in (".csv", ".tsv")
+    with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
+        check_distinct(path, table.schema.names)
+        wanted = [field.name for field in table.schema if vectors or not is_vector(field.type)]
+        if not wanted:
+            raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
+        return read_columns(table, wanted)
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _json_values(path: str, data: bytes) -> list[Any]:
+    """The rows of a JSON file: a list of them, the only list within an object, or the object itself."""
+    try:
+        found = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{path} is not JSON: {error}. One value a line is .jsonl.") from None
+    if isinstance(found, dict):
+        lists = [value for value in found.values() if isinstance(value, list)]
+        found = lists[0] if len(lists) == 1 else [found]
+    return found if isinstance(found, list) else [found]
+
+
+def _objects(path: str, values: list[Any]) -> pa.Table:
+    """A column a key; a value within an object has the key ``outer.inner``."""
+    import pyarrow as pa
+
+    if not values:
+        raise FileError(f"{path} has no rows.")
+    rows = [_flat(row) if isinstance(row, dict) else {"text": row} for row in values]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pa.table({name: as_items([_plain(row.get(name)) for row in rows]) for name in names})
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """The values of an object and of the objects within it.
+
+    >>> _flat({"id": 1, "fields": {"body": "a", "by": {"name": "b"}}})
+    {'id': 1, 'fields.body': 'a', 'fields.by.name': 'b'}
+    """
+    flat: dict[str, Any] = {}
+    waiting = [("", row)]
+    while waiting:
+        prefix, values = waiting.pop()
+        for key, value in values.items():
+            if isinstance(value, dict) and value:
+                waiting.append((f"{prefix}{key}.", value))
+            else:
+                flat[prefix + key] = value
+    return flat
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False)
+
+
+# --- sheets, databases, folders ---------------------------------------------------------------------------------------
+
+
+def _choose(path: str, name: str | None, known: list[str], what: str) -> str:
+    """The only sheet or table of a file, or the one that was named."""
+    if name in known:
+        return name
+    if name is None and len(known) == 1:
+        return known[0]
+    asked = f"no {what} {name!r}" if name is not None else f"{len(known)} {what}s"
+    raise FileError(f"{path} has {asked}: {listing(known)}. Name one with --sheet.")
+
+
+def _workbook(path: str, sheet: str | None) -> pa.Table:
+    """A sheet of an Excel file; its first row names the columns. Formulas give the values that were saved."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise MissingExtra("Reading .xlsx", "excel") from None
+    book = load_workbook(path, read_only=True, data_only=True)
+    with closing(book):
+        first = book.sheetnames[0] if sheet is None else sheet
+        rows = book[_choose(path, first, book.sheetnames, "sheet")].iter_rows(values_only=True)
+        header = [("" if cell is None else str(cell)) for cell in next(rows, ())]
+        cells = [row for row in rows if any(cell is not None for cell in row)]
+    return _table(path, header, cells)
+
+
+def _database(path: str, table: str | None) -> pa.Table:
+    """A table or view of an SQLite file, opened so that nothing in it can change."""
+    with closing(sqlite3.connect(f"file:{quote(str(Path(path).resolve()))}?mode=ro", uri=True)) as database:
+        database.execute("PRAGMA trusted_schema = OFF")
+        names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
+        known = [name for (name,) in database.execute(names)]
+        chosen = _choose(path, table, known, "table").replace('"', '""')
+        cursor = database.execute(f'SELECT * FROM "{chosen}"')
+        return _table(path, [column[0] for column in cursor.description], cursor.fetchall())
+
+
+def _table(path: str, header: list[str], rows: list[Any]) -> pa.Table:
+    import pyarrow as pa
+
+    check_distinct(path, [name for name in header if name])
+    if not rows:
+        raise FileError(f"{path} has no rows.")
+    return pa.table({name: as_items([row[i] for row in rows]) for i, name in enumerate(header) if name})
+
+
+def _folder(folder: Path, vectors: bool, options: Options) -> pa.Table:
+    """Tables of one kind below each other, or documents of one text each with the column ``path``."""
+    import pyarrow as pa
+
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
+    tables = [file for file in files if file.suffix.lower() in (".parquet", *ARROW, ".csv", ".tsv", *_JSON_LINES)]
+    if tables:
+        parts = [read_rows(str(f), f.suffix.lower(), vectors=vectors, options=options) for f in tables]
+        try:
+            return pa.concat_tables(parts, promote_options="default")
+        except pa.ArrowInvalid as error:
+            raise FileError(f"the tables in {folder} have different columns: {str(error).splitlines()[0]}.") from None
+    documents = [file for file in files if file.suffix.lower() in _DOCUMENTS]
+    if not documents:
+        raise FileError(f"{folder} has no tables and no files with one of {', '.join(_DOCUMENTS)}.")
+    texts = [_in_utf8(str(f), f.read_bytes(), options.encoding).decode("utf-8-sig") for f in documents]
+    return pa.table({"path": [file.relative_to(folder).as_posix() for file in documents], "text": texts})
+
+
+# --- encodings --------------------------------------------------------------------------------------------------------
+
+
+def _utf8_of(path: str, data: bytes | None, encoding: str | None) -> bytes | None:
+    """The text in UTF-8; None where the file has it already, so that it need not be read whole."""
+    if data is None:
+        if encoding is None and _is_utf8(path):
+            return None
+        data = Path(path).read_bytes()
+    return _in_utf8(path, data, encoding)
+
+
+def _is_utf8(path: str) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as file:
+        try:
+            while block := file.read(_SAMPLE):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _in_utf8(path: str, data: bytes, encoding: str | None) -> bytes:
+    if encoding is None:
+        try:
+            data.decode("utf-8")
+            return data
+        except UnicodeDecodeError:
+            encoding = _guess_encoding(data)
+        if encoding is None:
+            raise FileError(
+                f"{path} is not UTF-8 text, and its encoding cannot be guessed; name it: --encoding cp1252."
+            )
+        warnings.warn(
+            CladifyWarning(f"{path} is not UTF-8; it was read as {encoding}. --encoding names another."), stacklevel=4
+        )
+    try:
+        return data.decode(encoding).encode("utf-8", "replace")
+    except LookupError:
+        raise FileError(f"there is no encoding {encoding!r}; examples: utf-8, cp1252, utf-16, shift_jis.") from None
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path} is not text in {encoding} (byte {error.start}); name another with --encoding."
+        ) from None
+
+
+def _guess_encoding(data: bytes) -> str | None:
+    """By its mark; else cp1252 where nearly all letters beyond ASCII are those of western Europe; else by statistics.
+
+    >>> _guess_encoding("Größe, naïve, “café” – 5 €".encode("cp1252"))
+    'cp1252'
+    """
+    marks: dict[bytes, str] = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+    for mark, name in marks.items():
+        if data.startswith(mark):
+            return name
+    lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:_SAMPLE]
+    if b"\0" not in lines:
+        beyond = [letter for letter in lines.decode("cp1252", "replace") if ord(letter) > 127]
+        if sum(letter in _WESTERN for letter in beyond) >= 0.9 * len(beyond):
+            return "cp1252"
+    best = _statistics()(lines).best()
+    return None if best is None else str(best.encoding)
+
+
+def _statistics() -> Callable[[bytes], Any]:
+    from charset_normalizer import from_bytes
+
+    return from_bytes
