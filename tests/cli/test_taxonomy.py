@@ -222,3 +222,18 @@ def test_a_taxonomy_stands_for_its_tree(cladify, posts):
     assert cladify("name", "posts.taxonomy", "--rename", f"{node}=mine").code == 0
     done = cladify("cut", "posts.taxonomy", "-k", "2", "--out", "labels.csv")
     assert done.code == 0 and "has edits" in done.err
+
+
+def test_a_trend_by_a_column(cladify, posts):
+    rows = ["id,day,body"]
+    rows += [f"{i},2026-0{1 + i % 2}-0{1 + i % 7},{'fruit plum' if i % 2 else 'metal tin'} {i}" for i in range(60)]
+    Path("days.csv").write_text("\n".join(rows))
+    assert cladify("taxonomy", "days.csv", "-q").code == 0
+    done = cladify("trend", "days.taxonomy", "--by", "day", "--every", "month", "--level", "2", "--out", "months.csv")
+    assert done.code == 0 and "60 items in 2 groups by day: 2 bins" in done.out and "rising: fruit" in done.out
+    with open("months.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert sorted((row["2026-01"], row["2026-02"]) for row in table) == [("0", "30"), ("30", "0")]
+    done = cladify("trend", "days.taxonomy", "--by", "day", "--every", "month", "--level", "2", "--json")
+    assert len(json.loads(done.out)["bursts"]) == 2
+    assert "no column 'date'" in cladify("trend", "days.taxonomy", "--by", "date").err

@@ -58,6 +58,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.name,
     _taxonomy.table,
     _taxonomy.place,
+    _taxonomy.trend,
     _build.fit,
     _trees.info,
     _trees.cut,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cladify._kit.text import escape_controls
 from cladify.cli._common import (
     AsJson,
     ExcelSafe,
@@ -382,6 +383,44 @@ def place(
     else:
         placed = made.place(read_vectors(source, column=columns(column)), form="arrow")
     _show_or_write(placed.drop_columns("path_confidence"), out, None, excel_safe=excel_safe)
+
+
+def trend(
+    file: TaxonomyFile,
+    by: Annotated[str, typer.Option("--by", help="Column of the taxonomy: times, numbers or categories.")],
+    n_clusters: Annotated[
+        int | None, typer.Option("--level", metavar="K", help="Number of clusters; default: the coarsest level.", min=1)
+    ] = None,
+    every: Annotated[str, typer.Option(help="Bins of times: auto, day, week, month, quarter or year.")] = "auto",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A row a group, a column a bin: .csv .tsv .jsonl .parquet")
+    ] = None,
+    excel_safe: ExcelSafe = False,
+    as_json: AsJson = False,
+) -> None:
+    """Count groups over time or by any column: which rise and fade, and where there are more than expected.
+
+    Example: [bold]cladify trend tickets.taxonomy --by date --every week --out weeks.csv[/bold]
+    """
+    from cladify.io import check_writable
+    from cladify.io._write import check_table_name, write_table
+    from cladify.taxonomy import Taxonomy
+
+    if out is not None:
+        check_table_name(out)
+        check_writable(out)
+    found = Taxonomy.load(file).trend(by, level=n_clusters, every=every)
+    if out is not None:
+        write_table(out, found.table(), excel_safe=excel_safe)
+    if as_json:
+        bursts = [burst._asdict() for burst in found.bursts()]
+        print_json(
+            {"file": str(file), "by": by, "bins": found.bins, "groups": found.table().to_pylist(), "bursts": bursts}
+        )
+        return
+    print(escape_controls(str(found)))
+    if out is not None:
+        print(f"table: {out}")
 
 
 def _show_or_write(data: pa.Table, out: Path | None, h5ad: Path | None, *, excel_safe: bool) -> None:

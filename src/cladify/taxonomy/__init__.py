@@ -8,11 +8,13 @@ from cladify.taxonomy._read.also import Also
 from cladify.taxonomy._read.levels import Level
 from cladify.taxonomy._read.snapshot import Examples
 from cladify.taxonomy._read.table import Match
+from cladify.taxonomy._read.trend import Burst, Trend
 from cladify.taxonomy.taxonomy import Taxonomy
 from cladify.text._embed import TextEmbedder
 
 __all__ = [
     "Also",
+    "Burst",
     "ClusterView",
     "Edit",
     "Edits",
@@ -22,6 +24,7 @@ __all__ = [
     "Match",
     "Taxonomy",
     "TextEmbedder",
+    "Trend",
     "check",
     "rescue",
 ]

@@ -17,7 +17,17 @@ from cladify.taxonomy._read.also import Also
 from cladify.taxonomy._read.levels import Level
 from cladify.taxonomy._read.outline import outline
 from cladify.taxonomy._read.snapshot import Examples
-from cladify.taxonomy._read.table import Match, as_form, find, flat_dict, nested_dict, table
+from cladify.taxonomy._read.table import (
+    Match,
+    as_form,
+    chosen_levels,
+    cluster_names,
+    find,
+    flat_dict,
+    nested_dict,
+    table,
+)
+from cladify.taxonomy._read.trend import Trend, trend
 from cladify.tree import Tree
 
 if TYPE_CHECKING:
@@ -203,6 +213,37 @@ class Readable(Editable):
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
         return as_form(table(self._now, levels), form, self._now.facts.kept)
+
+    def trend(self, by: Any, *, level: Any = None, every: str = "auto") -> Trend:
+        """Counts of groups over time, or by the values of any column, and which of them are surprising.
+
+        Parameters
+        ----------
+        by : str, or one value an item
+            A name of :attr:`columns`, or the values themselves. Times fall into bins of the calendar, numbers into bins
+            of about the same size, and every other value is a bin of its own.
+        level : int or Level, optional
+            A number of clusters, or one of :attr:`levels`; by default the coarsest suggested one.
+        every : {"auto", "day", "week", "month", "quarter", "year"}
+            The length of a bin of times.
+
+        Returns
+        -------
+        Trend
+            ``counts`` (groups × bins), ``surprise``, ``change`` (who is rising), ``bursts()`` and ``table()``.
+
+        Examples
+        --------
+        >>> import numpy as np, cladify
+        >>> texts = ["red apple", "green apple", "ripe apple", "steam engine", "diesel engine", "old engine"]
+        >>> days = np.array(["2026-01-05"] * 3 + ["2026-02-03"] * 3, "M8[D]")
+        >>> taxonomy = cladify.Taxonomy.from_texts(texts, columns={"day": days}, min_size=2)
+        >>> trend = taxonomy.trend("day", every="month")
+        >>> trend.bins, trend.counts.tolist()
+        (['2026-01', '2026-02'], [[3, 0], [0, 3]])
+        """
+        (chosen,) = chosen_levels(self._now, self.levels[0] if level is None else level)
+        return trend(self._now, by, chosen, cluster_names(self._now, chosen), every)
 
     def to_dict(self, *, nested: bool = True, items: bool = False) -> dict[str, Any]:
         """The taxonomy in plain values.

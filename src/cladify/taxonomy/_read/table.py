@@ -19,7 +19,17 @@ from cladify.taxonomy._read.snapshot import Snapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Match", "as_form", "chosen_levels", "find", "flat_dict", "level_columns", "nested_dict", "table"]
+__all__ = [
+    "Match",
+    "as_form",
+    "chosen_levels",
+    "cluster_names",
+    "find",
+    "flat_dict",
+    "level_columns",
+    "nested_dict",
+    "table",
+]
 
 SEPARATOR = " > "
 
@@ -73,7 +83,7 @@ def table(now: Snapshot, levels: Any = None) -> pa.Table:
         labels = labels_of(tree, level.nodes)
         nodes = np.where(labels >= 0, np.array(level.nodes)[labels], tree.parent[: tree.n_leaves])
         columns |= level_columns(now, i, level, labels, nodes, now.confidence(nodes))
-        columns[f"also_{i}"] = also_column(now.also, tree, level, _cluster_names(now, level))
+        columns[f"also_{i}"] = also_column(now.also, tree, level, cluster_names(now, level))
     lowest = np.maximum(tree.parent[: tree.n_leaves], tree.n_leaves if tree.n_leaves > 1 else 0)
     return pa.table({**columns, **path_columns(now, lowest)})
 
@@ -85,7 +95,7 @@ def level_columns(
     import pyarrow as pa
 
     labels = groups if level.cluster is None else np.where(groups >= 0, np.array(level.cluster)[groups], -1)
-    names = _cluster_names(now, level)
+    names = cluster_names(now, level)
     above = sorted(set(nodes[labels < 0].tolist()))  # items that lie above the level, in groups edited by hand
     texts = pa.array([*names, *now.names_of(above)], pa.string())
     which = labels.copy()
@@ -97,7 +107,8 @@ def level_columns(
     }
 
 
-def _cluster_names(now: Snapshot, level: Level) -> list[str]:
+def cluster_names(now: Snapshot, level: Level) -> list[str]:
+    """The name of each cluster of a level."""
     return [_cluster_name(now, part) for part in level.parts()]
 
 
