@@ -19,7 +19,20 @@ import typer
 
 import cladify
 from cladify._kit.text import escape_controls
-from cladify.cli import _build, _care, _compare, _demo, _explore, _online, _plot, _refine, _score, _taxonomy, _trees
+from cladify.cli import (
+    _build,
+    _care,
+    _compare,
+    _demo,
+    _explore,
+    _online,
+    _plot,
+    _refine,
+    _score,
+    _table,
+    _taxonomy,
+    _trees,
+)
 from cladify.cli._guard import guarded
 from cladify.errors import CladifyError, CladifyWarning
 
@@ -56,9 +69,9 @@ def _options(
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.taxonomy,
     _taxonomy.name,
-    _taxonomy.table,
-    _taxonomy.place,
-    _taxonomy.trend,
+    _table.table,
+    _table.place,
+    _table.trend,
     _build.fit,
     _trees.info,
     _trees.cut,

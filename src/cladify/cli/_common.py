@@ -34,6 +34,14 @@ Items = Annotated[
     Path | None, typer.Option("--items", help="Names of the rows: .txt .csv .tsv .jsonl .parquet .arrow .npy .npz")
 ]
 ItemsColumn = Annotated[str | None, typer.Option("--items-column", help="Column or key with the names.")]
+TaxonomyFile = Annotated[Path, typer.Argument(metavar="TAXONOMY", help="A .taxonomy file.")]
+Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts; found if not given.")]
+Vectors = Annotated[
+    str | None,
+    typer.Option("--vectors", "--column", help="Column(s) or array with the vectors; in Parquet and Arrow found."),
+]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; what is not UTF-8 is guessed and said.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx file, table of an SQLite file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 ExcelSafe = Annotated[
     bool, typer.Option("--excel-safe", help="In .csv and .tsv, keep spreadsheets from taking a name for a formula.")
