@@ -220,7 +220,7 @@ def point_links(
                 f"The graph has {parts} connected components; they are joined at the top of the tree with similarity 0."
                 " Link them by their nearest points with graph.connect(X).",
                 CladifyWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
         return links
     if points.n == 1:

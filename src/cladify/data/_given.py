@@ -40,7 +40,7 @@ def check_given(X: Any, kind: str, metric: str, name: str) -> None:
             f"{name} is 0 on its diagonal and meets the triangle inequality elsewhere, as distances do, but is "
             "read as similarities. If these are distances, use metric='precomputed'.",
             CladifyWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from cladify.tree import Tree
 __all__ = ["SpectralCut"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpectralCut(TreeEstimator):
     r"""Recursive spectral partitioning by normalised cuts ([1]_; a baseline of [2]_).
 
@@ -68,22 +70,12 @@ class SpectralCut(TreeEstimator):
 
     _checks: ClassVar = {"n_neighbors": optional(integer(low=1))}
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = 25,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    n_neighbors: int | None = 25
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         random = check_random_state(self.random_state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from cladify.tree.dag import ClusterDag, numbered
 __all__ = ["OHC"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OHC(DagEstimator):
     r"""Overlapping hierarchical clustering by density, after [1]_: the small baseline for :class:`Llama`.
 
@@ -60,10 +62,9 @@ class OHC(DagEstimator):
 
     _checks: ClassVar = {"merging": number(low=0.0, high=1.0, open_low=True), "n_batches": integer(low=1)}
 
-    def __init__(self, *, metric: Any = "sqeuclidean", merging: float = 0.5, n_batches: int = 200) -> None:
-        self.metric = metric
-        self.merging = merging
-        self.n_batches = n_batches
+    metric: Any = "sqeuclidean"
+    merging: float = 0.5
+    n_batches: int = 200
 
     def _fit(self, points: Points, report: Progress) -> ClusterDag:
         if points.is_graph:
