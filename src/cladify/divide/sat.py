@@ -109,7 +109,7 @@ class SatConquer(TreeEstimator):
         bisect = self._bisection(random)
         whole = bisect.fit(points, progress=report).tree_
         n = whole.n_leaves
-        part, rule = find_part(points, random, weighted=False, n_jobs=self.n_jobs)
+        part, rule, _ = find_part(points, random, weighted=False, n_jobs=self.n_jobs)
         kind = "similarity" if points.is_graph else points.kind
         trees = {"O3": whole}
         if n > 2:

@@ -80,7 +80,7 @@ class SpectralCut(TreeEstimator):
     def _fit(self, points: Points, report: Progress) -> Tree:
         random = check_random_state(self.random_state)
         source, info = self._source(points, report)
-        part = find_part(source, random, n_jobs=self.n_jobs)[0]
+        part, _, unit = find_part(source, random, n_jobs=self.n_jobs)
         if part.smallest() < 0:
             raise InvalidInput(
                 f"SpectralCut needs similarities that are not negative; the smallest one is {part.smallest():.4g}. Use "
@@ -89,7 +89,7 @@ class SpectralCut(TreeEstimator):
         n = part.size
         with one_blas_thread():  # most parts are small, and the tree must not depend on the number of threads
             parent, mean = split_all(part.small(), random, report)
-        height = np.concatenate([np.zeros(n), mean.max(initial=0.0) - mean])
+        height = np.concatenate([np.zeros(n), unit * (mean.max(initial=0.0) - mean)])
         tree = Tree.from_parents(parent, n, height=height)
         height = np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n))
         return Tree(tree.parent, height, info={"method": "spectral", **info})

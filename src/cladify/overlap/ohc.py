@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from cladify._kit.memory import check_memory
 from cladify._kit.params import integer, number
 from cladify._kit.progress import Progress
+from cladify.data._pairs import pair_matrix
 from cladify.data.points import Points
 from cladify.errors import InvalidInput
 from cladify.overlap._estimator import DagEstimator
@@ -69,9 +69,9 @@ class OHC(DagEstimator):
     def _fit(self, points: Points, report: Progress) -> ClusterDag:
         if points.is_graph:
             raise InvalidInput("OHC works on the distances of all pairs, and X is a graph; use Llama.")
-        similarity, X, n = points.similarity, points.data, points.n
-        check_memory(30 * n * n, f"OHC on {n} points", "use Llama, which needs linear memory, or fewer points.")
-        values = similarity.matrix(X, dtype=np.float64)
+        similarity = points.similarity
+        what, instead = f"OHC on {points.n} points", "use Llama, which needs linear memory, or fewer points."
+        values = pair_matrix(points, what, instead, dtype=np.float64, bytes_a_pair=30)
         distance = values if similarity.kind == "distance" else values.max(initial=0.0) - values
         distance = np.maximum((distance + distance.T) / 2, 0.0)
         return _Growth(distance, self.merging, self.n_batches).run(report, str(similarity))
