@@ -18,20 +18,47 @@ from cladify.errors import InvalidInput
 from cladify.neighbors._nearest import nearest
 from cladify.tree import Tree
 
-__all__ = ["TreeEstimator", "complete_info", "plain_value"]
+__all__ = ["PointsEstimator", "TreeEstimator", "complete_info", "plain_value"]
 
 
-class TreeEstimator(ClusterMixin, Estimator):
-    """Base of the estimators: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
+class PointsEstimator(Estimator):
+    """Base of the estimators of trees and of graphs of clusters.
 
-    A subclass stores its parameters in ``__init__``, lists their checks in ``_checks``, and implements
-    ``_fit(points, report) -> Tree``, where ``points`` are the checked data with their metric and weights
-    (:class:`cladify.data.Points`). With a parameter ``n_clusters`` or ``distance_threshold``, the cut it asks for
-    becomes ``labels_``.
+    A subclass declares its parameters as fields of a dataclass, lists their checks in ``_checks``, and implements
+    ``_fit(points, report)``, where ``points`` are the checked data with their metric and weights
+    (:class:`cladify.data.Points`).
     """
 
-    #: False where ``_fit`` finds NaN and infinity on its own way, which saves a pass over the data.
+    #: False where ``_fit`` checks for NaN and infinity itself, which saves a pass over the data.
     _finite: ClassVar[bool] = True
+
+    def _build(self, X: Any, sample_weight: Any, progress: ProgressLike | Progress) -> Any:
+        """Check parameters and data, and call ``_fit``: the result, with its info completed."""
+        self.check_params()
+        self._check_names(X, reset=True)
+        points = as_points(X, getattr(self, "metric", "sqeuclidean"), sample_weight, finite=self._finite)
+        began = time.perf_counter()
+        with reporting(progress) as report:
+            result = self._fit(points, report)
+        complete_info(self, result.info, points, time.perf_counter() - began)
+        self.n_features_in_: int = points.d
+        self.points_: Points = points
+        return result
+
+    def _fit(self, points: Points, report: Progress) -> Any:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class TreeEstimator(ClusterMixin, PointsEstimator):
+    """Base of the estimators of trees: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
+
+    With a parameter ``n_clusters`` or ``distance_threshold``, the cut it asks for becomes ``labels_``.
+    """
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, progress: ProgressLike | Progress = None
@@ -53,15 +80,7 @@ class TreeEstimator(ClusterMixin, Estimator):
         -------
         The estimator itself, with ``tree_`` and ``labels_``.
         """
-        self.check_params()
-        self._check_names(X, reset=True)
-        points = as_points(X, getattr(self, "metric", "sqeuclidean"), sample_weight, finite=self._finite)
-        began = time.perf_counter()
-        with reporting(progress) as report:
-            self.tree_: Tree = self._fit(points, report)
-        complete_info(self, self.tree_.info, points, time.perf_counter() - began)
-        self.n_features_in_: int = points.d
-        self.points_: Points = points
+        self.tree_: Tree = self._build(X, sample_weight, progress)
         self._labels = self._cut()
         return self
 
@@ -109,14 +128,6 @@ class TreeEstimator(ClusterMixin, Estimator):
     @labels_.setter
     def labels_(self, labels: np.ndarray) -> None:
         self._labels = labels
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _fit(self, points: Points, report: Progress) -> Tree:
-        raise NotImplementedError
 
     def _check_cut(self) -> None:
         """Before the work, not after it."""

@@ -150,3 +150,13 @@ def test_graphs_where_vectors_are_needed(name):
 def test_cuts_are_checked_before_the_work(name, cut, message):
     with pytest.raises(InvalidInput, match=message):
         METHODS[name](**cut).fit(np.full((5, 2), np.nan))
+
+
+@pytest.mark.parametrize("model", [cladify.BisectConquer(theta=4), cladify.SpectralCut(n_neighbors=None)])
+def test_heights_of_products_have_the_unit_of_the_data(model):
+    X = np.abs(np.random.default_rng(0).normal(size=(40, 3)))
+    model.set_params(metric="dot", random_state=0)
+    tree = model.fit(X).tree_
+    large = model.fit(X * 2.0**60).tree_  # products of 2**120: float32 does not hold their sums
+    np.testing.assert_array_equal(large.parent, tree.parent)
+    np.testing.assert_array_equal(large.height, tree.height * 2.0**120)

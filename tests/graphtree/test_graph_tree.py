@@ -209,7 +209,7 @@ def test_ties_over_long_distances_connect_the_graph():
     assert connected_components(tied, directed=False)[0] == 1
     assert (tied != tied.T).nnz == 0
     # Three rounds, among 120, 12 and 11 of them, each with a tenth of the weight of the one before.
-    assert tied.sum() == pytest.approx(1.0555 * edges.weight.sum(), rel=1e-5)
+    assert tied.sum() == pytest.approx(1.0555 * edges.value.sum(), rel=1e-5)
 
 
 def test_threads_do_not_change_the_tree(monkeypatch):

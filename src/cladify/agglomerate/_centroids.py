@@ -20,6 +20,7 @@ import numpy as np
 
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify.agglomerate._links import Scale
+from cladify.data._frame import row_squares
 from cladify.data._heights import HeightRule
 from cladify.data._vectors import is_sparse
 from cladify.data.points import Points
@@ -66,7 +67,7 @@ def vector_rounds(points: Points, linkage: str, n_jobs: int | None) -> tuple[Cen
     z = z.toarray() if is_sparse(z) else z
     sign = -1.0 if similarity.kind == "distance" else 1.0
     shift, scale, offset = sign * features.shift, sign * features.scale, sign * features.offset
-    square = np.einsum("ij,ij->i", z, z)
+    square = row_squares(z)
     mass = np.ones(len(z)) if points.weight is None else points.weight
     core = CentroidRounds(z, square if ward else offset, (shift, scale), mass, ward, n_jobs)
     if ward:
@@ -204,7 +205,7 @@ class CentroidRounds:
         z[merged] /= mass[merged, None]
         offset[merged] /= mass[merged]
         if self._ward:
-            offset = np.einsum("ij,ij->i", z, z)
+            offset = row_squares(z)
 
         best = np.full(len(alive), -np.inf)
         np.maximum.at(best, group, self._best)

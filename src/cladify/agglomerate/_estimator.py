@@ -63,11 +63,11 @@ def round_method(estimator: RoundsEstimator) -> RoundMethod:
     )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RoundsEstimator(TreeEstimator):
     """Base of the estimators that merge in rounds: the merges become ``tree_``, the rounds ``rounds_``.
 
-    A subclass has the parameters ``metric``, ``n_neighbors``, ``linkage``, ``n_clusters``, ``cut``,
-    ``distance_threshold`` and ``n_jobs``, and says which pairs a round merges.
+    A subclass says which pairs a round merges.
     """
 
     _method: ClassVar[str]
@@ -76,13 +76,13 @@ class RoundsEstimator(TreeEstimator):
     #: A node's height is its round's threshold, or the least similarity merged in it.
     _heights_are_thresholds: ClassVar[bool] = False
 
-    metric: Any
-    n_neighbors: int | None
-    linkage: str
-    n_clusters: int | None
-    cut: str
-    distance_threshold: float | None
-    n_jobs: int | None
+    metric: Any = "sqeuclidean"
+    n_neighbors: int | None = 25
+    linkage: str = "average"
+    n_clusters: int | None = None
+    cut: str = "exact"
+    distance_threshold: float | None = None
+    n_jobs: int | None = -1
 
     def _thresholds(self, scale: Scale) -> Iterable[float]:
         """The thresholds of the rounds, as similarities."""

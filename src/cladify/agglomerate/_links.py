@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.progress import Progress
+from cladify.data._edges import EdgeLists
 from cladify.data._heights import HeightRule
 from cladify.data.graph import NeighborGraph
 from cladify.data.points import Points
@@ -75,18 +76,11 @@ class Scale:
 
 
 @dataclass
-class Links(Scale):
-    """A symmetric graph in CSR form; the similarity of an edge is ``shift + scale · value``."""
+class Links(Scale, EdgeLists):
+    """Edges with a scale; the similarity of an edge is ``shift + scale · value``."""
 
-    indptr: np.ndarray = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    indices: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int32))
-    value: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.float32))
     shift: float = 0.0
     scale: float = 1.0
-
-    @property
-    def n_points(self) -> int:
-        return len(self.indptr) - 1
 
     def take(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Hand the edges over, so that the caller can free them early.
@@ -220,7 +214,7 @@ def point_links(
                 f"The graph has {parts} connected components; they are joined at the top of the tree with similarity 0."
                 " Link them by their nearest points with graph.connect(X).",
                 CladifyWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
         return links
     if points.n == 1:

@@ -21,7 +21,7 @@ from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
 from cladify._kit.progress import Progress
 from cladify.agglomerate._links import FAR
 from cladify.data._exact import exact_neighbors
-from cladify.data._frame import Frame, Rows
+from cladify.data._frame import Frame, Rows, row_squares
 from cladify.data._vectors import is_sparse
 from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import Similarity
@@ -117,7 +117,7 @@ class _Points:
         self.rows = rows
         self.unit = unit  # what 1 in the data is in the rows
         self.core = core
-        self.square = _squares(rows)
+        self.square = row_squares(rows)
         self.longest = float(np.sqrt(self.square.max()))
         self.id = np.arange(rows.shape[0], dtype=np.int32)
         self.group = self.id
@@ -202,18 +202,12 @@ class _Points:
         return 2.0**-24 * (2 * (d + 4) * length * self.longest + 4 * (length**2 + self.longest**2))
 
 
-def _squares(rows: Any) -> np.ndarray:
-    if is_sparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", rows, rows)
-
-
 def _ball(rows: Any) -> tuple[np.ndarray, float]:
     """Centre and radius of some rows."""
     centre = np.asarray(rows.mean(axis=0)).ravel()
-    square = _squares(rows) + centre @ centre - 2.0 * np.asarray(rows @ centre).ravel()
+    square = row_squares(rows) + centre @ centre - 2.0 * np.asarray(rows @ centre).ravel()
     # The rounding of this form must not make the radius too short.
-    return centre, float(np.sqrt(max(square.max(), 0.0) + 1e-12 * _squares(rows).max()))
+    return centre, float(np.sqrt(max(square.max(), 0.0) + 1e-12 * row_squares(rows).max()))
 
 
 # --- other metrics ----------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from cladify._kit.parallel import resolve_jobs, row_blocks
 from cladify._kit.progress import Progress
 from cladify.agglomerate._merges import Merges, duplicates_first
 from cladify.agglomerate._search import search_all, search_some
+from cladify.data._frame import row_squares, to_unit_length
 from cladify.data._vectors import is_sparse
 from cladify.data.points import Points
 from cladify.data.similarity import Similarity
@@ -148,14 +149,13 @@ def _place(X: Any, order: str | None) -> _Points:
         part = mean[rows]
         part[...] = X[rows].toarray() if is_sparse(X) else X[rows]
         if order == "angle":
-            part /= np.abs(part).max(axis=1, keepdims=True)  # so that no square overflows or vanishes
-            part /= np.sqrt(np.einsum("ij,ij->i", part, part))[:, None]
+            to_unit_length(part)
     # The median of some rows, unlike their mean, is where the data are even if a few rows are far away.
     centre = np.median(mean[:: max(1, n // 1000)], axis=0)
     for rows in blocks:
         part = mean[rows]
         if order == "product":
-            norm[rows] = np.einsum("ij,ij->i", part, part)
+            norm[rows] = row_squares(part)
         part -= centre
         largest = max(largest, float(np.abs(part).max()))
     unit = 2.0 ** np.ceil(np.log2(largest)) if largest > 0 else 1.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
 
 __all__ = ["Affinity"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Affinity(RoundsEstimator):
     r"""Affinity clustering ([1]_; [2]_, algorithm 3): Borůvka's algorithm, with any linkage.
 
@@ -64,22 +66,3 @@ class Affinity(RoundsEstimator):
 
     _method: ClassVar = "affinity"
     _checks: ClassVar = SHARED_CHECKS
-
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = 25,
-        linkage: str = "average",
-        n_clusters: int | None = None,
-        cut: str = "exact",
-        distance_threshold: float | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.linkage = linkage
-        self.n_clusters = n_clusters
-        self.cut = cut
-        self.distance_threshold = distance_threshold
-        self.n_jobs = n_jobs

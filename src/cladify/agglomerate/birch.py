@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from cladify.tree import Tree
 __all__ = ["Birch"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Birch(TreeEstimator):
     r"""BIRCH [1]_: points join the nearest of a few subclusters, node after node, in one pass over the data.
 
@@ -73,20 +75,11 @@ class Birch(TreeEstimator):
         "distance_threshold": optional(number(0.0)),
     }
 
-    def __init__(
-        self,
-        *,
-        threshold: float = 0.5,
-        branching_factor: int = 50,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.threshold = threshold
-        self.branching_factor = branching_factor
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.n_jobs = n_jobs
+    threshold: float = 0.5
+    branching_factor: int = 50
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         from sklearn.cluster import Birch as CFTree

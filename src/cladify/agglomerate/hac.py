@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from cladify.tree import Tree
 __all__ = ["HAC"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HAC(TreeEstimator):
     r"""Hierarchical agglomerative clustering (HAC), exact.
 
@@ -113,24 +115,13 @@ class HAC(TreeEstimator):
         "distance_threshold": optional(number(0.0)),
     }
 
-    def __init__(
-        self,
-        *,
-        linkage: str = "average",
-        metric: Any = "sqeuclidean",
-        epsilon: float = 0.0,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        full_tree: bool = True,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.linkage = linkage
-        self.metric = metric
-        self.epsilon = epsilon
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.full_tree = full_tree
-        self.n_jobs = n_jobs
+    linkage: str = "average"
+    metric: Any = "sqeuclidean"
+    epsilon: float = 0.0
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    full_tree: bool = True
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         stop, jobs = self._stop(), self.n_jobs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from cladify.agglomerate._estimator import SHARED_CHECKS, RoundsEstimator
 __all__ = ["ReciprocalNN"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReciprocalNN(RoundsEstimator):
     r"""The reciprocal nearest neighbour algorithm ([1]_; [2]_, algorithm 2).
 
@@ -75,26 +77,7 @@ class ReciprocalNN(RoundsEstimator):
     _pairs: ClassVar = True
     _checks: ClassVar = {**SHARED_CHECKS, "epsilon": number(low=0.0)}
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = 25,
-        linkage: str = "average",
-        epsilon: float = 0.0,
-        n_clusters: int | None = None,
-        cut: str = "exact",
-        distance_threshold: float | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.linkage = linkage
-        self.epsilon = epsilon
-        self.n_clusters = n_clusters
-        self.cut = cut
-        self.distance_threshold = distance_threshold
-        self.n_jobs = n_jobs
+    epsilon: float = 0.0
 
     def _rule(self) -> dict[str, Any]:
         return {"epsilon": float(self.epsilon)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from cladify.tree import Tree
 __all__ = ["RobustSingleLinkage"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RobustSingleLinkage(TreeEstimator):
     r"""Single linkage of mutual reachability distances ([1]_, [2]_), and the flat clusters of HDBSCAN [3]_.
 
@@ -101,30 +103,16 @@ class RobustSingleLinkage(TreeEstimator):
         "distance_threshold": optional(number(0.0)),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "euclidean",
-        min_samples: int | None = None,
-        alpha: float = 1.0,
-        n_neighbors: int | None = None,
-        min_cluster_size: int = 5,
-        cluster_selection_method: str = "eom",
-        allow_single_cluster: bool = False,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.min_samples = min_samples
-        self.alpha = alpha
-        self.n_neighbors = n_neighbors
-        self.min_cluster_size = min_cluster_size
-        self.cluster_selection_method = cluster_selection_method
-        self.allow_single_cluster = allow_single_cluster
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.n_jobs = n_jobs
+    metric: Any = "euclidean"
+    min_samples: int | None = None
+    alpha: float = 1.0
+    n_neighbors: int | None = None
+    min_cluster_size: int = 5
+    cluster_selection_method: str = "eom"
+    allow_single_cluster: bool = False
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         n = points.n

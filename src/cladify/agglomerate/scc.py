@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ _SCHEDULES = ("geometric", "linear", "quantile")
 _LAST = 1e-3  # where the schedules end: this share of the way up from the floor to the largest similarity
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SCC(RoundsEstimator):
     r"""The sub-cluster component algorithm ([1]_; [2]_, algorithm 9).
 
@@ -102,32 +104,10 @@ class SCC(RoundsEstimator):
     _heights_are_thresholds: ClassVar = True
     _checks: ClassVar = {**SHARED_CHECKS, "n_rounds": integer(low=1), "dp_means_lambda": optional(number(low=0.0))}
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = 25,
-        n_rounds: int = 50,
-        thresholds: Any = "geometric",
-        until_stable: bool = False,
-        linkage: str = "average",
-        n_clusters: int | None = None,
-        cut: str = "exact",
-        distance_threshold: float | None = None,
-        dp_means_lambda: float | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_rounds = n_rounds
-        self.thresholds = thresholds
-        self.until_stable = until_stable
-        self.linkage = linkage
-        self.n_clusters = n_clusters
-        self.cut = cut
-        self.distance_threshold = distance_threshold
-        self.dp_means_lambda = dp_means_lambda
-        self.n_jobs = n_jobs
+    n_rounds: int = 50
+    thresholds: Any = "geometric"
+    until_stable: bool = False
+    dp_means_lambda: float | None = None
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         self._cuts: OptimalCuts | None = None

@@ -16,11 +16,27 @@ import numpy as np
 
 from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
-from cladify.data._vectors import is_sparse
+from cladify.data._vectors import is_sparse, squared_norms
 
-__all__ = ["Frame", "Prepared", "Rows"]
+__all__ = ["Frame", "Prepared", "Rows", "row_squares", "to_unit_length"]
 
 _VALUES = 1 << 19  # values of a block of rows while they are prepared
+
+
+def row_squares(rows: Any, dtype: Any = None) -> np.ndarray:
+    """|x|² of each row, dense or CSR, summed in the type of dense rows unless ``dtype`` says otherwise.
+
+    :func:`cladify.data._vectors.squared_norms` is for large arrays: native, in float64.
+    """
+    if is_sparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", rows, rows, dtype=dtype)
+
+
+def to_unit_length(rows: np.ndarray) -> None:
+    """Scale rows that are not 0 to length 1, in place; of any size, as squares of large numbers are avoided."""
+    rows /= np.abs(rows).max(axis=1, keepdims=True)
+    rows /= np.sqrt(row_squares(rows))[:, None]
 
 
 @dataclass(frozen=True)
@@ -107,7 +123,7 @@ class Rows:
         if is_sparse(X):
             X = _canonical(X)
             z = _scaled(X, factor, slice(None)) * frame.unit
-            length[:] = np.sqrt(_sums_of_squares(z))
+            length[:] = np.sqrt(squared_norms(z))
             z = _canonical(z.astype(np.float32))
         else:
             X = np.ascontiguousarray(X)
@@ -118,7 +134,7 @@ class Rows:
                 part = _take(X, factor, frame, rows)
                 if isinstance(z, np.ndarray) and z is not X:
                     z[rows] = part
-                length[rows] = np.sqrt(np.einsum("ij,ij->i", part, part))
+                length[rows] = np.sqrt(row_squares(part))
 
             map_blocks(fill, _blocks(X), n_jobs=n_jobs)
         bias = np.zeros(len(length)) if frame.order == "product" else -0.5 * length**2
@@ -186,18 +202,14 @@ def _factor(X: Any, order: str) -> np.ndarray:
     if order != "angle":
         return np.empty(0)
     if is_sparse(X):
-        return 1.0 / np.sqrt(_sums_of_squares(X.astype(np.float64)))
+        return 1.0 / np.sqrt(squared_norms(X))
     norms = map_blocks(partial(_norms, X), _blocks(X))
     return 1.0 / np.concatenate(norms)
 
 
 def _norms(X: np.ndarray, rows: slice) -> np.ndarray:
     part = X[rows].astype(np.float64)
-    return np.sqrt(np.einsum("ij,ij->i", part, part))
-
-
-def _sums_of_squares(X: Any) -> np.ndarray:
-    return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.data.astype(np.float64) ** 2, X.shape[0])
+    return np.sqrt(row_squares(part))
 
 
 def _canonical(X: Any) -> Any:

@@ -16,20 +16,21 @@ from cladify import _core
 from cladify._kit.memory import check_memory
 from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
 from cladify._kit.progress import Progress
+from cladify.data._heights import HeightRule
 from cladify.data._vectors import is_sparse
 from cladify.data.features import FeatureMap
 from cladify.data.points import Points
 from cladify.data.similarity import Kind, Similarity
 from cladify.errors import InvalidInput
 
-__all__ = ["Method", "PairSums", "PairWeights", "pair_weights"]
+__all__ = ["Method", "PairSums", "PairWeights", "pair_features", "pair_matrix", "pair_weights"]
 
 Method = Literal["auto", "features", "pairs"]
 
-#: Up to this many points a kernel with random features is summed pair by pair, which is exact.
 if TYPE_CHECKING:
     from cladify.tree import Tree
 
+#: Up to this many points a kernel with random features is summed pair by pair, which is exact.
 _PAIRS_LIMIT = 10_000
 
 
@@ -148,6 +149,7 @@ class BlockWeights(PairWeights):
 
     def __init__(self, points: Points) -> None:
         super().__init__(points.n, points.weight)
+        self.points = points
         self.X = points.data
         self.metric: Similarity = points.similarity
 
@@ -166,13 +168,14 @@ class BlockWeights(PairWeights):
             return sum(map_blocks(work, blocks, n_jobs=n_jobs, advance=advance), PairSums(0.0, 0.0, 0.0))
 
     def matrix(self, n_jobs: int | None, report: Progress) -> np.ndarray:
-        """All values, of shape (n, n); the diagonal is whatever the metric says."""
-        check_memory(
-            4 * self.n**2,
+        """All values, of shape (n, n); the diagonal has the metric's own values."""
+        return pair_matrix(
+            self.points,
             f"Metric {str(self.metric)!r} has no feature map, and the matrix of all pairs of {self.n} points",
             "pass a graph, cladify.neighbors(X, k, metric), or use a metric with one (cosine, dot, sqeuclidean).",
+            n_jobs=n_jobs,
+            report=report,
         )
-        return self.metric.matrix(self.X, n_jobs=n_jobs, report=report)
 
     def _in_order(self, order: np.ndarray) -> Any:
         """A function from a slice of places to the values between the leaves there and all leaves from there on."""
@@ -268,6 +271,32 @@ def pair_weights(
             weights.block(np.linspace(0, weights.n - 1, min(weights.n, 1024)).astype(np.int64))
         return weights
     return BlockWeights(points)
+
+
+def pair_features(points: Points, random_state: Any) -> tuple[FeatureMap, HeightRule, float]:
+    """Features of vectors, in a unit in which float32 holds their products; the heights of such weights; the unit."""
+    features, unit = points.similarity.features(points.rows, random_state).in_units()
+    rule = points.heights
+    return features, HeightRule(rule.shift, rule.slope * unit), unit
+
+
+def pair_matrix(
+    points: Points,
+    what: str,
+    instead: str,
+    *,
+    order: np.ndarray | None = None,
+    dtype: Any = np.float32,
+    bytes_a_pair: int = 4,
+    n_jobs: int | None = -1,
+    report: Progress | None = None,
+) -> np.ndarray:
+    """The values of all pairs, of shape (n, n), in some order of the points.
+
+    The diagonal has the metric's own values. ``what`` and ``instead`` are for the error where memory is short.
+    """
+    check_memory(bytes_a_pair * points.n**2, what, instead)
+    return points.similarity.matrix(points.data, order, dtype=dtype, n_jobs=n_jobs, report=report)
 
 
 def check_kind(source: str, given: Kind, needed: Kind, what: str, instead: str) -> None:

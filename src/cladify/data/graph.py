@@ -34,6 +34,7 @@ from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_choice
 from cladify._kit.progress import Progress, ProgressLike
 from cladify.data._connect import connect
+from cladify.data._graph_rules import check_graph, frozen, precision
 from cladify.data._heights import HeightRule
 from cladify.data._vectors import as_csr, is_sparse
 from cladify.data.similarity import Kind, Similarity, get_similarity
@@ -96,10 +97,10 @@ class NeighborGraph:
     ) -> None:
         if weight is None and distance is None:
             raise InvalidInput("a NeighborGraph needs the weight or the distance of its edges, got neither.")
-        self.indptr = _frozen(indptr, np.int64, "indptr")
-        self.indices = _frozen(indices, np.int32, "indices")
-        self._weight = None if weight is None else _frozen(weight, _precision(weight), "weight")
-        self._distance = None if distance is None else _frozen(distance, _precision(distance), "distance")
+        self.indptr = frozen(indptr, np.int64, "indptr")
+        self.indices = frozen(indices, np.int32, "indices")
+        self._weight = None if weight is None else frozen(weight, precision(weight), "weight")
+        self._distance = None if distance is None else frozen(distance, precision(distance), "distance")
         self.metric = str(metric)
         self.similarity = _similarity(metric)
         self.kind: Kind = kind or ("similarity" if self.similarity is None else self.similarity.kind)
@@ -154,7 +155,7 @@ class NeighborGraph:
                 f"the graph has similarities of up to {np.abs(weight).max():.1e}, too large for float32; divide the "
                 "data by their largest value first."
             )
-        return _frozen(weight, np.float32, "weight")
+        return frozen(weight, np.float32, "weight")
 
     def _weights_of(self, distance: np.ndarray) -> np.ndarray:
         if self.kind != "distance":
@@ -171,13 +172,13 @@ class NeighborGraph:
         if what == "weight" and self._weight is None:
             assert self._distance is not None
             distance = self._distance.astype(np.float64, copy=False)
-            self._weight = _frozen(self._weights_of(distance), self._distance.dtype.type, "weight")
+            self._weight = frozen(self._weights_of(distance), self._distance.dtype.type, "weight")
         if what == "distance" and self._distance is None:
             assert self._weight is not None
             weight = self._weight.astype(np.float64, copy=False)
             with np.errstate(divide="ignore"):
                 distance = self.scale / weight - self.scale if self.kind == "distance" else self.to_height(weight)
-            self._distance = _frozen(distance, self._weight.dtype.type, "distance")
+            self._distance = frozen(distance, self._weight.dtype.type, "distance")
         found = self._weight if what == "weight" else self._distance
         assert found is not None
         return found
@@ -404,36 +405,7 @@ class NeighborGraph:
         4. No point is its own neighbour.
         5. There is one value an edge, and none is NaN; distances are not negative.
         """
-        indptr, indices = self.indptr, self.indices
-        degree = np.diff(indptr)
-        if len(indptr) < 1 or indptr[0] != 0 or (degree < 0).any() or indptr[-1] != len(indices):
-            raise InvalidInput(
-                "graph breaks rule 1 (indptr starts at 0, never decreases, ends at the number of edges)."
-            )
-        n = len(degree)
-        if len(indices) and (indices.min() < 0 or indices.max() >= n):
-            bad = indices[(indices < 0) | (indices >= n)][0]
-            raise InvalidInput(f"graph breaks rule 2 (indices are points 0 to {n - 1}): there is an index {bad}.")
-        descends = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
-        starts = np.zeros(len(indices) + 1, dtype=bool)
-        starts[indptr] = True
-        if not starts[descends].all():
-            row = int(np.searchsorted(indptr, descends[~starts[descends]][0], side="right")) - 1
-            raise InvalidInput(f"graph breaks rule 3 (indices ascend within a row, each once): row {row} does not.")
-        if len(indices) and (indices == np.repeat(np.arange(n, dtype=np.int32), degree)).any():
-            raise InvalidInput("graph breaks rule 4 (no point is its own neighbour); drop the diagonal.")
-        for name, values in (("weight", self._weight), ("distance", self._distance)):
-            if values is None:
-                continue
-            if len(values) != len(indices):
-                raise InvalidInput(f"graph breaks rule 5 (one {name} an edge): {len(values)} for {len(indices)} edges.")
-            if np.isnan(values).any():
-                raise InvalidInput(f"graph breaks rule 5 (no {name} is NaN); drop those edges.")
-            if name == "distance" and self.kind == "distance" and (values < 0).any():
-                raise InvalidInput(
-                    f"graph breaks rule 5 (no distance is negative): there is {values.min()}. "
-                    "Pass similarities as weight, or kind='similarity'."
-                )
+        check_graph(self.indptr, self.indices, self._weight, self._distance, self.kind)
 
     def with_edges(
         self, rows: np.ndarray, columns: np.ndarray, distance: np.ndarray, *, info: dict[str, Any] | None = None
@@ -473,10 +445,10 @@ class NeighborGraph:
     ) -> NeighborGraph:
         """A graph of other edges, of the same metric and scale."""
         graph = object.__new__(NeighborGraph)
-        graph.indptr = _frozen(indptr, np.int64, "indptr")
-        graph.indices = _frozen(indices, np.int32, "indices")
-        graph._weight = None if weight is None else _frozen(weight, _precision(weight), "weight")
-        graph._distance = None if distance is None else _frozen(distance, _precision(distance), "distance")
+        graph.indptr = frozen(indptr, np.int64, "indptr")
+        graph.indices = frozen(indices, np.int32, "indices")
+        graph._weight = None if weight is None else frozen(weight, precision(weight), "weight")
+        graph._distance = None if distance is None else frozen(distance, precision(distance), "distance")
         graph.metric, graph.similarity = self.metric, self.similarity
         graph.kind, graph.to_height = self.kind, self.to_height
         graph._scale = self.scale if self.kind == "distance" else None
@@ -487,24 +459,6 @@ class NeighborGraph:
 
 #: How the core combines the two directions of an edge.
 _CODE = {"max": 0, "min": 1, "mean": 2, "mutual": 3, "mutual_min": 4}
-
-
-def _frozen(values: Any, dtype: type, name: str) -> np.ndarray:
-    """A read-only array of this type; the caller's own array stays as it is."""
-    try:
-        array: np.ndarray = np.require(values, dtype, ["C", "A"])
-    except (TypeError, ValueError):
-        raise InvalidInput(f"{name} of a graph must be an array of numbers, got {type(values).__name__}.") from None
-    if array.ndim != 1:
-        raise InvalidInput(f"{name} of a graph must be 1-D, got shape {array.shape}.")
-    array = array.view()
-    array.flags.writeable = False
-    return array
-
-
-def _precision(values: Any) -> type:
-    """float64 for what comes as that, float32 for everything else."""
-    return np.float64 if getattr(values, "dtype", None) == np.float64 else np.float32
 
 
 def _similarity(metric: str | Similarity) -> Similarity | None:

@@ -37,7 +37,6 @@ of float32 rows are float32, of anything else float64.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -47,10 +46,11 @@ import numpy as np
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify._kit.params import check_choice, check_float, check_int, check_random_state
 from cladify._kit.progress import Progress
+from cladify.data._given import check_given
 from cladify.data._heights import HeightRule
 from cladify.data._vectors import check_vectors, is_sparse, squared_norms
 from cladify.data.features import FeatureMap, random_binning, random_fourier
-from cladify.errors import CladifyWarning, InvalidInput
+from cladify.errors import InvalidInput
 
 __all__ = [
     "METRICS",
@@ -72,8 +72,6 @@ Kind = Literal["similarity", "distance"]
 BatchFunction = Callable[[Any, Any], Any]
 
 _BLOCK = 1 << 20  # values of a matrix that one thread works out at a time
-_ROUNDING = 1e-6  # a given distance this far below 0, in parts of the largest one, is 0
-_SELF = 1e-3  # and a point may be this far from itself: the root of what rounding leaves of a square
 
 
 class Similarity:
@@ -383,42 +381,8 @@ class _Precomputed(Similarity):
 
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
         X = check_vectors(X, name=name, min_rows=min_rows, squares=False)
-        if X.shape[0] != X.shape[1]:
-            raise InvalidInput(f"metric={str(self)!r} needs a square matrix of n x n values, got shape {X.shape}.")
-        largest, low = _ends(X)
-        if max(largest, -low) > 1e130:
-            raise InvalidInput(f"{name} has values up to {max(largest, -low):.1e}; divide it by that first.")
-        if not _is_symmetric(X, max(largest, -low)):
-            raise InvalidInput(
-                f"metric={str(self)!r} needs a symmetric matrix, but {name}[i, j] and {name}[j, i] differ by more than "
-                f"1e-5 of the largest value; symmetrise it, for example with ({name} + {name}.T) / 2."
-            )
-        self._check_kind(X, name, largest, low)
+        check_given(X, self.kind, str(self), name)
         return X
-
-    def _check_kind(self, X: Any, name: str, largest: float, low: float) -> None:
-        """Refuse a diagonal or a range that contradicts the kind of the values; warn where the kind is doubtful."""
-        own = X.diagonal()
-        if self.kind == "similarity":
-            if not is_sparse(X) and _look_like_distances(X):
-                warnings.warn(
-                    f"{name} is 0 on its diagonal and meets the triangle inequality elsewhere, as distances do, but is "
-                    "read as similarities. If these are distances, use metric='precomputed'.",
-                    CladifyWarning,
-                    stacklevel=5,
-                )
-            return
-        if low < -_ROUNDING * max(largest, -low):
-            raise InvalidInput(
-                f"Negative values in data: {name} has {low:.6g}, and distances are at least 0. Are these similarities? "
-                "Use metric='precomputed-similarity'."
-            )
-        if len(own) and np.abs(own).max() > _SELF * largest:
-            i = int(np.abs(own).argmax())
-            raise InvalidInput(
-                f"{name}[{i}, {i}] is {own[i]:.6g}, but a point's distance to itself is 0. Are these similarities? Use "
-                "metric='precomputed-similarity'."
-            )
 
     def block(self, A: Any, B: Any) -> np.ndarray:
         raise InvalidInput(
@@ -636,35 +600,3 @@ def _manhattan(A: Any, B: Any) -> np.ndarray:
     from scipy.spatial.distance import cdist
 
     return cdist(A, B, "cityblock").astype(dtype, copy=False)
-
-
-def _look_like_distances(X: np.ndarray) -> bool:
-    """Whether a matrix is 0 on its diagonal only, and meets the triangle inequality with near and far pairs."""
-    if len(X) < 8 or np.abs(X.diagonal()).max() > _SELF * X.max():
-        return False
-    some = np.linspace(0, len(X) - 1, min(len(X), 64)).astype(np.int64)
-    D = X[np.ix_(some, some)].astype(np.float64)
-    np.fill_diagonal(D, 0.0)
-    # Squared distances, and cosine's, meet the inequality by their roots.
-    return bool((D >= 0).all()) and (_meet_triangles(D) or _meet_triangles(np.sqrt(D)))
-
-
-def _meet_triangles(D: np.ndarray) -> bool:
-    other = D[~np.eye(len(D), dtype=bool)]
-    near, far = other.min(), other.max()
-    slack = 1e-6 * far  # rounding, where a point lies between two others
-    return bool(near > 0 and far > 2 * near and all((D[:, [k]] + D[k] + slack >= D).all() for k in range(len(D))))
-
-
-def _ends(X: Any) -> tuple[float, float]:
-    """The largest and the smallest value."""
-    values = X.data if is_sparse(X) else X
-    return float(values.max(initial=0.0)), float(values.min(initial=0.0))
-
-
-def _is_symmetric(X: Any, largest: float) -> bool:
-    if is_sparse(X):
-        difference = abs(X - X.T)
-        return difference.nnz == 0 or difference.max() <= 1e-5 * largest
-    blocks = row_blocks(len(X), max(1, (1 << 20) // len(X)))
-    return all(np.abs(X[rows] - X[:, rows].T).max() <= 1e-5 * largest for rows in blocks)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.params import check_int
+from cladify.data._frame import row_squares
 from cladify.errors import InvalidInput
 
 __all__ = ["Planted"]
@@ -63,7 +64,7 @@ def in_ball(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
 def directions(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     """Unit vectors, uniform on the sphere."""
     normal = rng.standard_normal((n, d))
-    return normal / np.sqrt(np.einsum("ij,ij->i", normal, normal))[:, None]
+    return normal / np.sqrt(row_squares(normal))[:, None]
 
 
 def apart(distance: np.ndarray, d: int, rng: np.random.Generator) -> np.ndarray:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from cladify._kit.memory import check_memory
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify.data._heights import HeightRule
+from cladify.data._pairs import pair_features, pair_matrix
 from cladify.data._vectors import is_sparse
 from cladify.data.features import FeatureMap
 from cladify.data.graph import NeighborGraph
@@ -295,8 +295,8 @@ def _halves(component: np.ndarray) -> np.ndarray:
 
 def find_part(
     points: Points, random: np.random.Generator, *, weighted: bool = True, n_jobs: int | None = -1
-) -> tuple[Part, HeightRule]:
-    """All points as one part, and the height of a mean weight."""
+) -> tuple[Part, HeightRule, float]:
+    """All points as one part, the height of a mean weight, and the unit of the weights."""
     n = points.n
     mass = np.ones(n) if points.weight is None or not weighted else points.weight
     if points.is_graph:
@@ -305,12 +305,12 @@ def find_part(
             rule = HeightRule(float(graph.distances().max(initial=0.0)), 0.0)
         else:
             rule = graph.to_height.from_top(float(graph.weight.max(initial=0.0)))
-        return GraphPart.of(graph, mass), rule
-    similarity, rule = points.similarity, points.heights
-    if similarity.has_features:
-        features, unit = similarity.features(points.rows, random_state=random).in_units()
+        return GraphPart.of(graph, mass), rule, 1.0
+    if points.similarity.has_features:
+        features, rule, unit = pair_features(points, random)
         if not is_sparse(features.rows):
-            return FeaturePart.of(features, mass, n_jobs), HeightRule(rule.shift, rule.slope * unit)
+            return FeaturePart.of(features, mass, n_jobs), rule, unit
     # The matrix, and once more as much for the two sides that it is cut into.
-    check_memory(16 * n * n, f"metric {points.metric!r} on {n} points", "use cosine, dot, sqeuclidean or rbf.")
-    return DensePart.of(similarity.matrix(points.data, dtype=np.float64, n_jobs=n_jobs), mass), rule
+    what, instead = f"metric {points.metric!r} on {n} points", "use cosine, dot, sqeuclidean or rbf."
+    matrix = pair_matrix(points, what, instead, dtype=np.float64, bytes_a_pair=16, n_jobs=n_jobs)
+    return DensePart.of(matrix, mass), points.heights, 1.0

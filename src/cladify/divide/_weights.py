@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify._kit.memory import check_memory
 from cladify._kit.parallel import row_blocks
 from cladify._kit.progress import Progress
 from cladify.agglomerate._links import point_links
 from cladify.data._heights import HeightRule
+from cladify.data._pairs import pair_features, pair_matrix
 from cladify.data._vectors import is_sparse, squared_norms
 from cladify.data.features import FeatureMap
 from cladify.data.points import Points
@@ -59,17 +59,15 @@ def find_weights(points: Points, random: np.random.Generator, *, n_jobs: int | N
 
 
 def _feature_weights(points: Points, random: np.random.Generator, n_jobs: int | None) -> Weights:
-    similarity = points.similarity
-    features, unit = similarity.features(points.rows, random_state=random).in_units()
+    features, rule, _ = pair_features(points, random)
     if is_sparse(features.rows) and not features.exact:
         features = _sketch(features, random)
     order = random.permutation(features.shape[0])
     z = shuffled_features(features, order, n_jobs)
     offset, shift = features.offset[order], features.shift
-    rule = similarity.to_height
     if rule.is_open:
         rule = rule.from_top(float(squared_norms(z).max()) * features.scale)
-    if similarity.kind == "similarity":
+    if points.kind == "similarity":
         # Rows that share a direction, as embeddings do, are told apart better about their mean.
         mean = z.mean(axis=0, dtype=np.float64).astype(np.float32)
         z -= mean
@@ -82,7 +80,7 @@ def _feature_weights(points: Points, random: np.random.Generator, n_jobs: int | 
     info: dict[str, Any] = {"weights": "features" if features.exact else "random features"}
     if not features.exact:
         info["approximations"] = ["random features"]
-    return Weights(len(order), _sign(points), HeightRule(rule.shift, rule.slope * unit), run, info)
+    return Weights(len(order), _sign(points), rule, run, info)
 
 
 def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:
@@ -100,14 +98,16 @@ def _sketch(features: FeatureMap, random: np.random.Generator) -> FeatureMap:
 
 
 def _matrix_weights(points: Points, random: np.random.Generator, n_jobs: int | None, report: Progress) -> Weights:
-    similarity, n = points.similarity, points.n
-    check_memory(
-        4 * n * n,
-        f"BisectConquer with metric {str(similarity)!r} on {n} points",
-        "use a metric with a feature map (cosine, dot, sqeuclidean, rbf, laplacian) or a graph (cladify.neighbors).",
-    )
+    n = points.n
     order = random.permutation(n)
-    weight = similarity.matrix(points.data, order, n_jobs=n_jobs, report=report)
+    weight = pair_matrix(
+        points,
+        f"BisectConquer with metric {points.metric!r} on {n} points",
+        "use a metric with a feature map (cosine, dot, sqeuclidean, rbf, laplacian) or a graph (cladify.neighbors).",
+        order=order,
+        n_jobs=n_jobs,
+        report=report,
+    )
 
     def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
         return _core.bisect_matrix(weight, order, parameters, threads, tell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +34,7 @@ def _auto_or_number(high: float) -> Check:
     return check
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BisectConquer(TreeEstimator):
     r"""Bisect++ and Conquer ([1]_, algorithms 1 and 2), for the Moseley-Wang, Dasgupta and CKMM objectives.
 
@@ -123,32 +125,17 @@ class BisectConquer(TreeEstimator):
         "n_iter": integer(low=1),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        delta: float | str = "auto",
-        theta: int | None = None,
-        rounding: str = "threshold",
-        inside: float | str = "auto",
-        n_init: int = 4,
-        n_iter: int = 8,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.delta = delta
-        self.theta = theta
-        self.rounding = rounding
-        self.inside = inside
-        self.n_init = n_init
-        self.n_iter = n_iter
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    delta: float | str = "auto"
+    theta: int | None = None
+    rounding: str = "threshold"
+    inside: float | str = "auto"
+    n_init: int = 4
+    n_iter: int = 8
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         if not points.uniform:

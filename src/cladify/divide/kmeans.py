@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from cladify import _core
@@ -18,6 +19,7 @@ from cladify.tree import Tree
 __all__ = ["BisectingKMeans"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BisectingKMeans(TreeEstimator):
     r"""Bisecting k-means [1]_: every part is split by k-means with two centres, down to the leaves.
 
@@ -80,28 +82,15 @@ class BisectingKMeans(TreeEstimator):
         "tol": number(low=0.0),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: str = "sqeuclidean",
-        n_clusters: int | None = None,
-        theta: int = 1,
-        n_init: int = 1,
-        n_iter: int = 100,
-        tol: float = 1e-4,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_clusters = n_clusters
-        self.theta = theta
-        self.n_init = n_init
-        self.n_iter = n_iter
-        self.tol = tol
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: str = "sqeuclidean"
+    n_clusters: int | None = None
+    theta: int = 1
+    n_init: int = 1
+    n_iter: int = 100
+    tol: float = 1e-4
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         similarity = get_similarity("cosine" if self.metric == "cosine" else "sqeuclidean")

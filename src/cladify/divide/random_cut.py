@@ -6,6 +6,7 @@ slower method has to clear, and a start for :func:`cladify.refine` on data too l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = ["RandomCut"]
 _BLOCK = 1 << 24  # values a block: some ten milliseconds of work
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomCut(TreeEstimator):
     r"""Projected Random Cut [1]_; on data with one column, Random Cut.
 
@@ -65,20 +67,11 @@ class RandomCut(TreeEstimator):
     _checks: ClassVar = {"metric": choice("sqeuclidean", "euclidean", "cosine")}
     _finite: ClassVar = False
 
-    def __init__(
-        self,
-        *,
-        metric: str = "sqeuclidean",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: str = "sqeuclidean"
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         X = points.rows

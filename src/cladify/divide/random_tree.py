@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from cladify.tree import Tree
 __all__ = ["RandomTree"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomTree(TreeEstimator):
     r"""A random binary tree over the rows of ``X``, whatever they hold.
 
@@ -51,10 +53,9 @@ class RandomTree(TreeEstimator):
 
     _checks: ClassVar = {"kind": choice("uniform", "path")}
 
-    def __init__(self, *, kind: str = "uniform", n_clusters: int | None = None, random_state: Any = None) -> None:
-        self.kind = kind
-        self.n_clusters = n_clusters
-        self.random_state = random_state
+    kind: str = "uniform"
+    n_clusters: int | None = None
+    random_state: Any = None
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         n = points.n

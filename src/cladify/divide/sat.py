@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +24,7 @@ from cladify.tree import Tree
 __all__ = ["SatConquer"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SatConquer(TreeEstimator):
     r"""Balanced Max-2-SAT partitioning and conquer (B2SAT&C; [1]_, algorithms 3 to 5), for CKMM and Moseley-Wang.
 
@@ -93,33 +95,21 @@ class SatConquer(TreeEstimator):
 
     _checks: ClassVar = {"theta": optional(integer(low=1)), "n_init": integer(low=1), "n_iter": integer(low=1)}
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        theta: int | None = None,
-        n_init: int = 4,
-        n_iter: int = 50,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.theta = theta
-        self.n_init = n_init
-        self.n_iter = n_iter
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    theta: int | None = None
+    n_init: int = 4
+    n_iter: int = 50
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         random = check_random_state(self.random_state)
         bisect = self._bisection(random)
         whole = bisect.fit(points, progress=report).tree_
         n = whole.n_leaves
-        part, rule = find_part(points, random, weighted=False, n_jobs=self.n_jobs)
+        part, rule, _ = find_part(points, random, weighted=False, n_jobs=self.n_jobs)
         kind = "similarity" if points.is_graph else points.kind
         trees = {"O3": whole}
         if n > 2:

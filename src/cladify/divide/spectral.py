@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from cladify.tree import Tree
 __all__ = ["SpectralCut"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpectralCut(TreeEstimator):
     r"""Recursive spectral partitioning by normalised cuts ([1]_; a baseline of [2]_).
 
@@ -68,27 +70,17 @@ class SpectralCut(TreeEstimator):
 
     _checks: ClassVar = {"n_neighbors": optional(integer(low=1))}
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = 25,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    n_neighbors: int | None = 25
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         random = check_random_state(self.random_state)
         source, info = self._source(points, report)
-        part = find_part(source, random, n_jobs=self.n_jobs)[0]
+        part, _, unit = find_part(source, random, n_jobs=self.n_jobs)
         if part.smallest() < 0:
             raise InvalidInput(
                 f"SpectralCut needs similarities that are not negative; the smallest one is {part.smallest():.4g}. Use "
@@ -97,7 +89,7 @@ class SpectralCut(TreeEstimator):
         n = part.size
         with one_blas_thread():  # most parts are small, and the tree must not depend on the number of threads
             parent, mean = split_all(part.small(), random, report)
-        height = np.concatenate([np.zeros(n), mean.max(initial=0.0) - mean])
+        height = np.concatenate([np.zeros(n), unit * (mean.max(initial=0.0) - mean)])
         tree = Tree.from_parents(parent, n, height=height)
         height = np.asarray(_core.tree_largest_heights(tree.parent, tree.height, n))
         return Tree(tree.parent, height, info={"method": "spectral", **info})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -60,6 +61,7 @@ def rescale(Z: Any, means: Any, assignment: Any, s: float = 3.0) -> np.ndarray:
     return Z + Z.dtype.type(s) * means[assignment].astype(Z.dtype)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Rescale(TransformerMixin, BaseEstimator):
     """:func:`rescale` as a step of a pipeline: the clusters are those that ``method="graph"`` sees in the embedding.
 
@@ -91,13 +93,10 @@ class Rescale(TransformerMixin, BaseEstimator):
     [0, 0, 1, 1]
     """
 
-    def __init__(
-        self, *, s: float = 3.0, n_components: int = 10, random_state: Any = None, n_jobs: int | None = -1
-    ) -> None:
-        self.s = s
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    s: float = 3.0
+    n_components: int = 10
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the clusters among the rows of ``X``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 import zlib
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = ["VaDE"]
 MIXTURE_ROWS = 20_000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VaDE(VAE):
     r"""Variational deep embedding: clusters are components of the prior.
 
@@ -83,46 +85,11 @@ class VaDE(VAE):
 
     _checks: ClassVar = {**VAE._checks, "n_components": integer(1), "n_pretrain": integer(0), "guide": number(0.0)}
 
-    def __init__(
-        self,
-        *,
-        n_components: int = 10,
-        n_latent: int = 10,
-        hidden: Any = "paper",
-        likelihood: str = "auto",
-        n_epochs: int = 100,
-        n_pretrain: int = 50,
-        start: str = "graph",
-        guide: float = 10.0,
-        metric: str = "auto",
-        batch_size: int | None = None,
-        learning_rate: float = 5e-4,
-        patience: int = 10,
-        precision: str = "float32",
-        budget_seconds: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        super().__init__(
-            n_latent=n_latent,
-            hidden=hidden,
-            likelihood=likelihood,
-            n_epochs=n_epochs,
-            batch_size=batch_size,
-            learning_rate=learning_rate,
-            patience=patience,
-            precision=precision,
-            budget_seconds=budget_seconds,
-            warm_start=warm_start,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.n_components = n_components
-        self.n_pretrain = n_pretrain
-        self.start = start
-        self.guide = guide
-        self.metric = metric
+    n_components: int = 10
+    n_pretrain: int = 50
+    start: str = "graph"
+    guide: float = 10.0
+    metric: str = "auto"
 
     def _check_data(self, X: np.ndarray) -> None:
         super()._check_data(X)

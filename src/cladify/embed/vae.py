@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,7 @@ __all__ = ["VAE"]
 _LARGE = 1e15  # values up to here, and down to one in so many, have squares that float32 holds
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class VAE(TransformerMixin, Estimator):
     r"""Variational autoencoder with a standard normal prior.
 
@@ -101,34 +103,18 @@ class VAE(TransformerMixin, Estimator):
         "warm_start": check_bool,
     }
 
-    def __init__(
-        self,
-        *,
-        n_latent: int = 10,
-        hidden: Any = "paper",
-        likelihood: str = "auto",
-        n_epochs: int = 100,
-        batch_size: int | None = None,
-        learning_rate: float = 5e-4,
-        patience: int = 10,
-        precision: str = "float32",
-        budget_seconds: float | None = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.n_latent = n_latent
-        self.hidden = hidden
-        self.likelihood = likelihood
-        self.n_epochs = n_epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.precision = precision
-        self.budget_seconds = budget_seconds
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_latent: int = 10
+    hidden: Any = "paper"
+    likelihood: str = "auto"
+    n_epochs: int = 100
+    batch_size: int | None = None
+    learning_rate: float = 5e-4
+    patience: int = 10
+    precision: str = "float32"
+    budget_seconds: float | None = None
+    warm_start: bool = False
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cladify._kit.estimator import Estimator
 from cladify._kit.params import Check, check_labels, check_random_state, choice, integer
+from cladify.data._frame import row_squares
 from cladify.data._vectors import check_vectors
 from cladify.errors import InvalidInput
 from cladify.neighbors.build import neighbors
@@ -228,7 +229,7 @@ class BlockLinkage(Estimator):
         out = X.astype(np.float32)
         for part in np.split(np.arange(X.shape[1]), list(self.blocks)):
             block = out[:, part[0] : part[-1] + 1]
-            length = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))[:, None]
+            length = np.sqrt(row_squares(block, dtype=np.float64))[:, None]
             np.divide(block, length, out=block, where=length > 0, casting="unsafe")
         return out
 

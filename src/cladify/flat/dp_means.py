@@ -11,6 +11,7 @@ from cladify._kit.parallel import map_blocks, one_blas_thread, row_blocks
 from cladify._kit.params import check_float, check_int, check_random_state
 from cladify._kit.progress import ProgressLike, reporting
 from cladify.data._cost_features import cost_features
+from cladify.data._frame import row_squares
 from cladify.data._vectors import check_vectors, is_sparse
 from cladify.data.features import FeatureMap
 from cladify.errors import InvalidInput
@@ -144,8 +145,8 @@ def _visit(features: FeatureMap, places: np.ndarray, centers: np.ndarray, lam: f
         rows = places[start : start + max(64, _VALUES // max(count, features.shape[1]))]
         start += len(rows)
         Z = features.take(rows)
-        norm = _squares(Z)
-        distance = norm[:, None] + _squares(centers[:count]) - 2.0 * (Z @ centers[:count].T)
+        norm = row_squares(Z)
+        distance = norm[:, None] + row_squares(centers[:count]) - 2.0 * (Z @ centers[:count].T)
         nearest = distance.argmin(axis=1)
         closest = distance[np.arange(len(rows)), nearest]
         done = 0
@@ -164,10 +165,6 @@ def _visit(features: FeatureMap, places: np.ndarray, centers: np.ndarray, lam: f
             done = first + 1
         labels[rows] = nearest
     return labels, centers[:count]
-
-
-def _squares(Z: Any) -> np.ndarray:
-    return np.asarray(Z.multiply(Z).sum(axis=1)).ravel() if is_sparse(Z) else np.einsum("ij,ij->i", Z, Z)
 
 
 def _means(features: FeatureMap, labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -253,7 +250,7 @@ def dp_means_pp(
     norm = np.empty(n)
     blocks = row_blocks(n, max(1, _VALUES // d))
     for rows in blocks:
-        norm[rows] = _squares(Z[rows].astype(np.float64))
+        norm[rows] = row_squares(Z[rows].astype(np.float64))
     closest = np.full(n, np.inf)
     nearest = np.zeros(n, dtype=np.int64)
     assigned = nearest

@@ -21,6 +21,7 @@ import numpy as np
 
 from cladify import _core
 from cladify._kit.parallel import resolve_jobs
+from cladify.data._edges import EdgeLists
 from cladify.data.graph import NeighborGraph
 from cladify.errors import InvalidInput
 
@@ -46,25 +47,10 @@ _MEAN = 2  # how the core combines the two directions of an edge
 
 
 @dataclass
-class Edges:
-    """A symmetric graph of similarities in CSR form, and how many leaves each of its points stands for."""
+class Edges(EdgeLists):
+    """Similarities of points, and how many leaves each point stands for."""
 
-    indptr: np.ndarray
-    indices: np.ndarray
-    weight: np.ndarray
     mass: np.ndarray
-
-    @property
-    def n_points(self) -> int:
-        return len(self.indptr) - 1
-
-    def to_scipy(self) -> Any:
-        from scipy.sparse import csr_array
-
-        # Both of one type, or SciPy copies the indices.
-        few = len(self.indices) < 2**31
-        indptr = self.indptr.astype(np.int32) if few else self.indptr
-        return csr_array((self.weight, self.indices, indptr), shape=(self.n_points, self.n_points))
 
     @classmethod
     def from_scipy(cls, matrix: Any, mass: np.ndarray) -> Edges:

@@ -47,7 +47,7 @@ def tie_together(edges: Edges, graph: NeighborGraph, X: Any, similarity: Similar
     if not _has_ties(graph):
         return edges
     scale = own_scale(graph)
-    total = float(edges.weight.sum(dtype=np.float64))
+    total = float(edges.value.sum(dtype=np.float64))
     matrix = edges.to_scipy()
     for number, far in enumerate(_rounds(X, similarity, scale, budget)):
         far.data *= np.float32(0.5 * _SHARE * _FADE**number * total / far.data.sum(dtype=np.float64))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify.data._frame import row_squares
 from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import Similarity
 from cladify.graphtree._edges import is_distance, own_scale
@@ -67,7 +68,7 @@ def spread_of_rows(
         for start in range(0, X.shape[1], _COLUMNS):
             columns = slice(start, start + _COLUMNS)
             z = (X[order, columns] - centre[columns]) * scale[order, None]
-            np.add(square, np.einsum("ij,ij->i", z, z), out=square)
+            np.add(square, row_squares(z), out=square)
             yield z * own[:, None]
 
     length = _lengths(tree, sums())
@@ -92,7 +93,7 @@ def row_scale(X: np.ndarray, similarity: Similarity) -> np.ndarray:
     """What each row is multiplied by: cosine takes rows at length 1."""
     if similarity.order != "angle":
         return np.ones(len(X))
-    norm = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
+    norm = np.sqrt(row_squares(X, dtype=np.float64))
     return np.asarray(1.0 / np.maximum(norm, np.finfo(np.float32).tiny))
 
 
@@ -104,7 +105,7 @@ def _lengths(tree: Tree, blocks: Iterable[np.ndarray]) -> np.ndarray:
         sums = np.zeros((len(block) + 1, block.shape[1]))
         np.cumsum(block, axis=0, out=sums[1:])
         below = sums[last] - sums[first]
-        length += np.einsum("ij,ij->i", below, below)
+        length += row_squares(below)
     return length
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.parallel import row_blocks
+from cladify.data._frame import row_squares
 from cladify.data._vectors import is_sparse
 from cladify.data.similarity import Similarity
 from cladify.graphtree._edges import Edges, neighbor_edges
@@ -215,14 +216,13 @@ def centroids(rows: Rows, label: np.ndarray) -> Rows:
     count = np.bincount(label, weights=rows.count)
     factor = rows.count / count[label]
     if rows.similarity.order == "angle":
-        square = X.multiply(X).sum(axis=1) if is_sparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-        factor = factor / np.sqrt(np.maximum(np.asarray(square, dtype=np.float64).ravel(), np.finfo(np.float32).tiny))
+        factor = factor / np.sqrt(np.maximum(row_squares(X, dtype=np.float64), np.finfo(np.float32).tiny))
     mean = (diags_array(factor.astype(np.float32)) @ _members(label)).tocsr().T @ X
     if is_sparse(mean):
         return Rows(mean.tocsr(), rows.similarity, count, rows.n_neighbors)
     mean = np.ascontiguousarray(mean, dtype=np.float32)
     # Directions that cancel leave none: one of them stands for all.
-    lost = np.flatnonzero(np.einsum("ij,ij->i", mean, mean) < 1e-12)
+    lost = np.flatnonzero(row_squares(mean) < 1e-12)
     if rows.similarity.order == "angle" and len(lost):
         first = np.unique(label, return_index=True)[1]
         mean[lost] = X[first[lost]]

@@ -53,7 +53,7 @@ class Budget:
 
     def run(self, edges: Edges) -> Run:
         left, right = _start(edges, self)
-        search = _core.RefineGraph32(left, right, edges.mass, edges.indptr, edges.indices, edges.weight, 1.0)
+        search = _core.RefineGraph32(left, right, edges.mass, edges.indptr, edges.indices, edges.value, 1.0)
         return Run(search, self.deadline, resolve_jobs(self.n_jobs), self.report)
 
     def share(self, part: float) -> Budget:
@@ -136,7 +136,7 @@ def _new_tops(run: Run, n: int, budget: Budget) -> Iterator[None]:
 
 def _start(edges: Edges, budget: Budget) -> tuple[np.ndarray, np.ndarray]:
     """Children of the nodes of average linkage, pairs without an edge having similarity 0."""
-    top = float(edges.weight.max(initial=0.0))
+    top = float(edges.value.max(initial=0.0))
     links = Links(
         kind="similarity",
         ceiling=top,
@@ -146,7 +146,7 @@ def _start(edges: Edges, budget: Budget) -> tuple[np.ndarray, np.ndarray]:
         nearest=0.0,
         indptr=edges.indptr,
         indices=edges.indices,
-        value=edges.weight,
+        value=edges.value,
     )
     core = contraction(links, "average", edges.mass, budget.n_jobs)
     merges, _ = run_rounds(core, links, [0.0], pairs=True, stage="start", report=budget.report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from cladify.tree import Tree
 __all__ = ["GraphTree"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GraphTree(TreeEstimator):
     r"""The tree of least Dasgupta cost that a local search finds on the graph of nearest neighbours.
 
@@ -101,22 +103,12 @@ class GraphTree(TreeEstimator):
         "budget_seconds": optional(number(low=0.0, open_low=True)),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int | None = None,
-        n_clusters: int | None = None,
-        budget_seconds: float | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_clusters = n_clusters
-        self.budget_seconds = budget_seconds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    n_neighbors: int | None = None
+    n_clusters: int | None = None
+    budget_seconds: float | None = None
+    random_state: Any = 0
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         deadline = None if self.budget_seconds is None else time.monotonic() + self.budget_seconds

@@ -15,7 +15,7 @@ import numpy as np
 from cladify import _core
 from cladify._kit.parallel import map_blocks
 from cladify._kit.progress import Progress
-from cladify.data._pairs import GraphWeights, PairWeights
+from cladify.data._pairs import FeatureWeights, GraphWeights, MatrixWeights, PairWeights
 from cladify.data.points import Points
 from cladify.data.similarity import Similarity
 from cladify.hyperbolic.geometry import on_circle
@@ -204,23 +204,21 @@ def find_unit(values: np.ndarray) -> float:
 def find_source(points: Points, block_size: int, n_jobs: int | None) -> Source:
     """The similarities of vectors, of a graph or of a given matrix; every point counts once."""
     points = replace(points, weight=None)
-    if points.is_graph:
-        weights = get_objective("dasgupta").weights(points)
-        assert isinstance(weights, GraphWeights)
-        if weights.n <= block_size:  # one block has all triplets
-            return MatrixSource(weights, "similarity", block_size, weights.block(np.arange(weights.n)))
-        return EdgeSource(weights, max(2048, 8 * weights.n))
-    similarity, kind = points.similarity, points.kind
+    kind = "similarity" if points.is_graph else points.kind
     weights = get_objective("dasgupta" if kind == "similarity" else "ckmm").weights(points)
-    if points.form == "matrix":
-        return MatrixSource(weights, kind, block_size, points.data)
-    if similarity.exact_features and not points.is_sparse:
-        features = similarity.features(points.rows).in_units()[0]  # steps do not depend on the unit
-        if points.n <= _FEW:
-            some = np.arange(points.n)
-            return MatrixSource(weights, kind, block_size, features.block(some, some))
-        return FeatureSource(weights, kind, block_size, features)
-    if points.n <= _FEW:
-        matrix = similarity.matrix(points.rows, dtype=np.float64, n_jobs=n_jobs)
-        return MatrixSource(weights, kind, block_size, matrix)
-    return MetricSource(weights, kind, block_size, points.rows, similarity, n_jobs)
+    if isinstance(weights, GraphWeights):
+        if weights.n > block_size:
+            return EdgeSource(weights, max(2048, 8 * weights.n))
+        return MatrixSource(weights, kind, block_size, weights.block(np.arange(weights.n)))  # one block of all points
+    if isinstance(weights, MatrixWeights):
+        return MatrixSource(weights, kind, block_size, weights.X)
+    if isinstance(weights, FeatureWeights) and weights.exact and not points.is_sparse:
+        features = weights.features.in_units()[0]  # steps do not depend on the unit
+        if points.n > _FEW:
+            return FeatureSource(weights, kind, block_size, features)
+        some = np.arange(points.n)
+        return MatrixSource(weights, kind, block_size, features.block(some, some))
+    if points.n > _FEW:
+        return MetricSource(weights, kind, block_size, points.rows, points.similarity, n_jobs)
+    matrix = points.similarity.matrix(points.rows, dtype=np.float64, n_jobs=n_jobs)
+    return MatrixSource(weights, kind, block_size, matrix)

@@ -24,6 +24,7 @@ _RIM = 0.999  # no inner node is nearer to the boundary
 _MOST_LEAF_ROWS = 4096
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GHHC(TreeEstimator):
     r"""Gradient-based hyperbolic hierarchical clustering, after [1]_.
 
@@ -79,24 +80,13 @@ class GHHC(TreeEstimator):
         "leaf_radius": number(low=0.0, high=0.999, open_low=True),
     }
 
-    def __init__(
-        self,
-        *,
-        n_nodes: int | None = None,
-        n_steps: int | None = None,
-        batch_size: int = 256,
-        learning_rate: float = 0.01,
-        leaf_radius: float = 0.95,
-        n_clusters: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_nodes = n_nodes
-        self.n_steps = n_steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.leaf_radius = leaf_radius
-        self.n_clusters = n_clusters
-        self.random_state = random_state
+    n_nodes: int | None = None
+    n_steps: int | None = None
+    batch_size: int = 256
+    learning_rate: float = 0.01
+    leaf_radius: float = 0.95
+    n_clusters: int | None = None
+    random_state: Any = None
 
     metric = "cosine"  # of `predict`: leaves keep nothing but their direction
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +32,7 @@ _TREES = 8  # to choose the starts of few points from
 _ANEW = (0.1, 0.3, 0.1, 0.3, 0.1, 0.3, 0.1, 0.1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HypHC(TreeEstimator):
     r"""Hyperbolic hierarchical clustering [1]_: gradient descent on a continuous form of Dasgupta's cost.
 
@@ -132,44 +134,23 @@ class HypHC(TreeEstimator):
         "n_snapshots": integer(low=0),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "cosine",
-        init: str | Tree = "auto",
-        n_init: int | None = None,
-        n_steps: int | None = None,
-        n_rounds: int = 3,
-        learning_rate: float = 0.1,
-        temperature: float = 0.05,
-        radius: float = 0.999,
-        block_size: int | None = None,
-        decoding: str = "greedy",
-        refine: bool = False,
-        patience: int | None = 10,
-        n_snapshots: int = 0,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.init = init
-        self.n_init = n_init
-        self.n_steps = n_steps
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.temperature = temperature
-        self.radius = radius
-        self.block_size = block_size
-        self.decoding = decoding
-        self.refine = refine
-        self.patience = patience
-        self.n_snapshots = n_snapshots
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    init: str | Tree = "auto"
+    n_init: int | None = None
+    n_steps: int | None = None
+    n_rounds: int = 3
+    learning_rate: float = 0.1
+    temperature: float = 0.05
+    radius: float = 0.999
+    block_size: int | None = None
+    decoding: str = "greedy"
+    refine: bool = False
+    patience: int | None = 10
+    n_snapshots: int = 0
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
         if not points.uniform:

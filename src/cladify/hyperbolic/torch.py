@@ -13,6 +13,7 @@ The kernel is the one that :class:`cladify.HypHC` uses, wrapped as an ``autograd
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -240,6 +241,7 @@ class HyperbolicLogisticRegression(nn.Module):
         return 2 * size / (1 - pp) * torch.asinh(2 * inner / (room.clamp_min(1e-15) * size))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class HyperbolicClassifier(ClassifierMixin, Estimator):
     """Classes of rows of which some have a label, from a tree that is learnt together with them (section 6.4 of [1]_).
 
@@ -294,30 +296,16 @@ class HyperbolicClassifier(ClassifierMixin, Estimator):
         "radius": number(low=0.3, high=1.0 - 1e-9, open_low=True),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "cosine",
-        n_neighbors: int | None = 7,
-        joint: bool = True,
-        weight: float = 0.1,
-        n_steps: int = 300,
-        learning_rate: float = 0.05,
-        temperature: float = 0.05,
-        radius: float = 0.999,
-        random_state: Any = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.joint = joint
-        self.weight = weight
-        self.n_steps = n_steps
-        self.learning_rate = learning_rate
-        self.temperature = temperature
-        self.radius = radius
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    n_neighbors: int | None = 7
+    joint: bool = True
+    weight: float = 0.1
+    n_steps: int = 300
+    learning_rate: float = 0.05
+    temperature: float = 0.05
+    radius: float = 0.999
+    random_state: Any = None
+    n_jobs: int | None = -1
 
     def fit(self, X: Any, y: Any, *, init: Tree | None = None, progress: ProgressLike = None) -> Self:
         """Learn from the labels in ``y``; -1 stands for none. ``init`` is a tree whose order of leaves to start from

@@ -24,6 +24,7 @@ _PATIENCE = 50  # steps within which the loss has to fall by _LEAST of itself, o
 _LEAST = 1e-4
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class UFit(TreeEstimator):
     r"""Ultrametric fitting [1]_: the ultrametric that minimises a loss, by gradient descent.
 
@@ -87,28 +88,15 @@ class UFit(TreeEstimator):
         "learning_rate": number(low=0.0, open_low=True),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "euclidean",
-        loss: str = "closest-size",
-        gamma: float = 1.0,
-        margin: float = 0.1,
-        n_steps: int = 300,
-        learning_rate: float = 0.1,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.metric = metric
-        self.loss = loss
-        self.gamma = gamma
-        self.margin = margin
-        self.n_steps = n_steps
-        self.learning_rate = learning_rate
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
+    metric: Any = "euclidean"
+    loss: str = "closest-size"
+    gamma: float = 1.0
+    margin: float = 0.1
+    n_steps: int = 300
+    learning_rate: float = 0.1
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, **options: Any) -> UFit:
         """Build the tree of the rows of ``X``; ``y`` has the labels that the triplet loss is about."""

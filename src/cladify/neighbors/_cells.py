@@ -10,6 +10,7 @@ import numpy as np
 from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify._kit.progress import Progress
+from cladify.data._frame import row_squares
 
 __all__ = ["Cells", "cell_sample", "cells_of", "find_cells"]
 
@@ -34,7 +35,7 @@ class Cells:
 
     @classmethod
     def of(cls, centre: np.ndarray) -> Cells:
-        return cls(centre, (-0.5 * np.einsum("ij,ij->i", centre, centre, dtype=np.float64)).astype(np.float32))
+        return cls(centre, (-0.5 * row_squares(centre, dtype=np.float64)).astype(np.float32))
 
     def __len__(self) -> int:
         return len(self.centre)

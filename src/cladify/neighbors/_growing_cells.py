@@ -17,6 +17,7 @@ import numpy as np
 from cladify import _core
 from cladify._kit.parallel import map_blocks, resolve_jobs
 from cladify._kit.progress import Progress
+from cladify.data._frame import row_squares
 from cladify.neighbors._cells import Cells, find_cells
 
 __all__ = ["GrowingCells"]
@@ -223,4 +224,4 @@ def _centres(z: np.ndarray, count: int, seed: int, n_jobs: int | None) -> np.nda
 
 def _apart(rows: np.ndarray, centre: np.ndarray) -> np.ndarray:
     difference = rows - centre
-    return np.einsum("ij,ij->i", difference, difference)
+    return row_squares(difference)

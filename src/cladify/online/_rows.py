@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cladify.data._frame import to_unit_length
 from cladify.data._vectors import check_vectors, is_sparse
 from cladify.data.similarity import Similarity, get_similarity
 from cladify.errors import InvalidInput
@@ -58,8 +59,7 @@ class OnlineRows:
         z = out[:, :-1]
         z[:] = X
         if self.similarity.name == "cosine":
-            z /= np.abs(z).max(axis=1, keepdims=True)  # squares of the largest and smallest numbers would not fit
-            z /= np.sqrt(np.einsum("ij,ij->i", z, z))[:, None]
+            to_unit_length(z)
         elif self._centre is not None:
             z -= self._centre
         out[:, -1] = -np.einsum("ij,ij->i", z, z) if self._centre is not None else 0.0

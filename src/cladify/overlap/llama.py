@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ _RECALL = 0.99
 _LINKS_A_THREAD = 20_000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Llama(DagEstimator):
     r"""Lattices by leveraging agglomerations and multiple ancestors ([1]_, algorithm 11).
 
@@ -99,26 +101,14 @@ class Llama(DagEstimator):
         "max_nodes": optional(integer(low=1)),
     }
 
-    def __init__(
-        self,
-        *,
-        metric: Any = "sqeuclidean",
-        n_neighbors: int = 25,
-        n_rounds: int | None = 50,
-        max_parents: int | None = 5,
-        linkage: str = "average",
-        merge_equal: bool = True,
-        max_nodes: int | None = None,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_rounds = n_rounds
-        self.max_parents = max_parents
-        self.linkage = linkage
-        self.merge_equal = merge_equal
-        self.max_nodes = max_nodes
-        self.n_jobs = n_jobs
+    metric: Any = "sqeuclidean"
+    n_neighbors: int = 25
+    n_rounds: int | None = 50
+    max_parents: int | None = 5
+    linkage: str = "average"
+    merge_equal: bool = True
+    max_nodes: int | None = None
+    n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> ClusterDag:
         links = point_links(points, self.n_neighbors, n_jobs=self.n_jobs, report=report, recall=_RECALL)

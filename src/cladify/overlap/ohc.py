@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from cladify._kit.memory import check_memory
 from cladify._kit.params import integer, number
 from cladify._kit.progress import Progress
+from cladify.data._pairs import pair_matrix
 from cladify.data.points import Points
 from cladify.errors import InvalidInput
 from cladify.overlap._estimator import DagEstimator
@@ -19,6 +20,7 @@ from cladify.tree.dag import ClusterDag, numbered
 __all__ = ["OHC"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OHC(DagEstimator):
     r"""Overlapping hierarchical clustering by density, after [1]_: the small baseline for :class:`Llama`.
 
@@ -60,17 +62,16 @@ class OHC(DagEstimator):
 
     _checks: ClassVar = {"merging": number(low=0.0, high=1.0, open_low=True), "n_batches": integer(low=1)}
 
-    def __init__(self, *, metric: Any = "sqeuclidean", merging: float = 0.5, n_batches: int = 200) -> None:
-        self.metric = metric
-        self.merging = merging
-        self.n_batches = n_batches
+    metric: Any = "sqeuclidean"
+    merging: float = 0.5
+    n_batches: int = 200
 
     def _fit(self, points: Points, report: Progress) -> ClusterDag:
         if points.is_graph:
             raise InvalidInput("OHC works on the distances of all pairs, and X is a graph; use Llama.")
-        similarity, X, n = points.similarity, points.data, points.n
-        check_memory(30 * n * n, f"OHC on {n} points", "use Llama, which needs linear memory, or fewer points.")
-        values = similarity.matrix(X, dtype=np.float64)
+        similarity = points.similarity
+        what, instead = f"OHC on {points.n} points", "use Llama, which needs linear memory, or fewer points."
+        values = pair_matrix(points, what, instead, dtype=np.float64, bytes_a_pair=30)
         distance = values if similarity.kind == "distance" else values.max(initial=0.0) - values
         distance = np.maximum((distance + distance.T) / 2, 0.0)
         return _Growth(distance, self.merging, self.n_batches).run(report, str(similarity))

@@ -9,14 +9,11 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify._kit.params import check_int
 from cladify.errors import InvalidInput
-from cladify.tree._rules import own, read_only
+from cladify.tree._nodes import Nodes
+from cladify.tree._rules import FloatArray, IntArray, own, read_only
 
 __all__ = ["DagArrays"]
-
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 _RULES = {
     2: "every node but the last has a parent",
@@ -27,7 +24,7 @@ _RULES = {
 }
 
 
-class DagArrays:
+class DagArrays(Nodes):
     """The part of :class:`cladify.ClusterDag` that holds the arrays and what follows from them."""
 
     def __init__(
@@ -97,67 +94,30 @@ class DagArrays:
         return self._ids
 
     @property
-    def height(self) -> FloatArray:
-        """Height of each node, float64[m]; 0 at the leaves, never decreasing towards the root."""
-        assert self._height is not None
-        return self._height
-
-    @property
     def spans(self) -> IntArray | None:
         """Triples (node, first round, last round) of the covers, int64[k, 3], or None."""
         return self._spans
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """How it was made; yours to add to."""
-        return self._info
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves, n."""
-        return self._n_leaves
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes, m."""
         return len(self._start) - 1
 
-    @property
-    def root(self) -> int:
-        """Id of the root, m - 1."""
-        return len(self._start) - 2
-
     @cached_property
     def _children(self) -> tuple[IntArray, IntArray]:
         start, child = _core.dag_children(self._start, self._ids, self._n_leaves)
         return read_only(start), read_only(child)
-
-    @property
-    def child_start(self) -> IntArray:
-        """Where the children of inner node n + i begin in :attr:`child_ids`, int64[m - n + 1]."""
-        return self._children[0]
-
-    @property
-    def child_ids(self) -> IntArray:
-        """Children of all inner nodes, node after node, int64."""
-        return self._children[1]
 
     @cached_property
     def size(self) -> IntArray:
         """Leaves below each node, int64[m]; 1 at the leaves."""
         return read_only(_core.dag_sizes(self.child_start, self.child_ids, self._n_leaves))
 
-    def _check_node(self, v: Any) -> int:
-        return check_int("node", v, low=0, high=self.root, why=f"for {self.n_nodes} nodes")
-
     def _check_nodes(self, nodes: Any) -> IntArray:
         nodes = np.asarray(nodes)
-        if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-            raise InvalidInput(f"nodes must be a list of node ids, got dtype {nodes.dtype} and shape {nodes.shape}.")
-        if nodes.size and not (nodes.min() >= 0 and nodes.max() <= self.root):
-            wrong = nodes[(nodes < 0) | (nodes > self.root)][0]
-            raise InvalidInput(f"node must be in [0, {self.root}] for {self.n_nodes} nodes, got {wrong}.")
-        return nodes.astype(np.int64, copy=False)
+        if nodes.ndim != 1:
+            raise InvalidInput(f"nodes must be a list of node ids, got shape {nodes.shape}.")
+        return super()._check_nodes(nodes)
 
 
 def _broken(rule: int, what: str, where: str) -> InvalidInput:

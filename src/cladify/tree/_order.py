@@ -8,6 +8,7 @@ import numpy as np
 
 from cladify import _core
 from cladify.data._cost_features import check_metric
+from cladify.data._frame import row_squares
 from cladify.data._vectors import check_vectors, is_sparse
 from cladify.errors import InvalidTree
 from cladify.tree._build import from_merges
@@ -54,7 +55,7 @@ def order_leaves(tree: Tree, X: Any, metric: Any) -> np.ndarray:
         X = X @ rng.standard_normal((X.shape[1], _SPARSE_COLUMNS), dtype=np.float32)
     rows = np.array(X, dtype=np.float32, order="C")
     if metric == "cosine":
-        rows /= np.maximum(np.sqrt(np.einsum("ij,ij->i", rows, rows)), np.finfo(np.float32).tiny)[:, None]
+        rows /= np.maximum(np.sqrt(row_squares(rows)), np.finfo(np.float32).tiny)[:, None]
     parent = tree.parent if tree.is_binary else _binary_parents(tree, rows)
     start, child = _core.tree_children(parent, tree.n_leaves)
     return _core.tree_near_order(parent, start, child, tree.n_leaves, rows, _ENDS)

@@ -11,7 +11,17 @@ from cladify.errors import InvalidInput, InvalidTree
 if TYPE_CHECKING:
     from cladify.tree.tree import Tree
 
-__all__ = ["broken_rule", "check_height", "check_level", "own", "own_heights", "own_integers", "read_only"]
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "broken_rule",
+    "check_height",
+    "check_level",
+    "own",
+    "own_heights",
+    "own_integers",
+    "read_only",
+]
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]
 FloatArray = np.ndarray[Any, np.dtype[np.float64]]

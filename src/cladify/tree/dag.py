@@ -22,7 +22,7 @@ from cladify.tree import _dag_file
 from cladify.tree._dag_partition import Partition, best_partition
 from cladify.tree._dag_rules import DagArrays
 from cladify.tree._dag_text import describe, senses, summary
-from cladify.tree._rules import read_only
+from cladify.tree._rules import IntArray, read_only
 from cladify.tree._text import Description
 from cladify.tree.tree import Tree
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["ClusterDag"]
-
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class ClusterDag(DagArrays):
@@ -76,14 +74,6 @@ class ClusterDag(DagArrays):
     """
 
     # --- questions ----------------------------------------------------------------------------------------------------
-
-    def children(self, v: int) -> IntArray:
-        """Children of node ``v``, ascending; empty for a leaf."""
-        v = self._check_node(v)
-        if v < self.n_leaves:
-            return np.empty(0, dtype=np.int64)
-        i = v - self.n_leaves
-        return self.child_ids[self.child_start[i] : self.child_start[i + 1]]
 
     def parents(self, v: int) -> IntArray:
         """Parents of node ``v``, ascending; empty for the root."""

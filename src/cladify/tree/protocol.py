@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
+from cladify.tree._rules import FloatArray, IntArray
 
 __all__ = ["Hierarchy"]
-
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @runtime_checkable

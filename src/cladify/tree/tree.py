@@ -15,22 +15,28 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from cladify import _core
-from cladify._kit.parallel import resolve_jobs
 from cladify._kit.params import check_float, check_int, check_random_state
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.tree import _condense, _order
+from cladify.tree._arrays import TreeArrays
 from cladify.tree._convert import TreeForms
 from cladify.tree._levels import Level, levels
-from cladify.tree._rules import broken_rule, check_height, check_level, own_heights, own_integers, read_only
+from cladify.tree._rules import (
+    FloatArray,
+    IntArray,
+    broken_rule,
+    check_height,
+    check_level,
+    own_heights,
+    own_integers,
+    read_only,
+)
 from cladify.tree._text import Description, describe, summary
 
 __all__ = ["Tree"]
 
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
 
-
-class Tree(TreeForms):
+class Tree(TreeArrays, TreeForms):
     """A rooted tree over leaves, binary or not; immutable.
 
     The rules, which :meth:`validate` checks and names:
@@ -108,187 +114,6 @@ class Tree(TreeForms):
             check_level(self._level, self._parent, n_leaves)
         if self._order is not None:
             self._order = self._layout[0]
-
-    # --- the arrays ---------------------------------------------------------------------------------------------------
-
-    @property
-    def parent(self) -> IntArray:
-        """Parent of each node, int64[m]; -1 at the root, which is the last node."""
-        return self._parent
-
-    @property
-    def height(self) -> FloatArray:
-        """Height of each node, float64[m]; 0 at the leaves."""
-        assert self._height is not None
-        return self._height
-
-    @property
-    def level(self) -> IntArray | None:
-        """Round in which each node was made, int64[m], or None; 0 at the leaves."""
-        return self._level
-
-    @property
-    def info(self) -> dict[str, Any]:
-        """How the tree was made; yours to add to."""
-        return self._info
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves, n."""
-        return self._n_leaves
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes, m."""
-        return len(self._parent)
-
-    @property
-    def root(self) -> int:
-        """Id of the root, m - 1."""
-        return len(self._parent) - 1
-
-    @cached_property
-    def size(self) -> IntArray:
-        """Leaves below each node, int64[m]; 1 at the leaves."""
-        return read_only(_core.tree_sizes(self._parent, self._n_leaves))
-
-    @cached_property
-    def _layout(self) -> tuple[IntArray, IntArray, IntArray]:
-        if self._order is not None:
-            return _order.own_order(self._order, self._parent, self.size, self._n_leaves)
-        order, first, last = _core.tree_layout(self._parent, self.size, self._n_leaves)
-        return read_only(order), read_only(first), read_only(last)
-
-    @property
-    def leaf_order(self) -> IntArray:
-        """Leaves in depth-first order, int64[n]: as SciPy's ``leaves_list`` gives them.
-
-        Children come by id, unless the tree was given an order or :meth:`order_leaves` made one. The leaves below
-        node v are ``leaf_order[first[v]:last[v]]``.
-        """
-        return self._layout[0]
-
-    @property
-    def first(self) -> IntArray:
-        """Where each node's leaves begin in :attr:`leaf_order`, int64[m]."""
-        return self._layout[1]
-
-    @property
-    def last(self) -> IntArray:
-        """Where each node's leaves end in :attr:`leaf_order` (exclusive), int64[m]."""
-        return self._layout[2]
-
-    @cached_property
-    def node_depth(self) -> IntArray:
-        """Edges between each node and the root, int64[m]."""
-        return read_only(_core.tree_levels_down(self._parent))
-
-    @cached_property
-    def child_start(self) -> IntArray:
-        """Where the children of inner node n + i begin in :attr:`child_ids`, int64[m - n + 1]."""
-        return self._children[0]
-
-    @cached_property
-    def child_ids(self) -> IntArray:
-        """Children of all inner nodes, node after node, int64[m - 1]; see :attr:`child_start`."""
-        return self._children[1]
-
-    @cached_property
-    def _children(self) -> tuple[IntArray, IntArray]:
-        start, child = _core.tree_children(self._parent, self._n_leaves)
-        if self._order is not None:
-            # Leaves first[v] of two children of a node differ, so this sorts them node by node.
-            child = child[np.lexsort((self.first[child], self._parent[child]))]
-        return read_only(start), read_only(child)
-
-    # --- questions ----------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def depth(self) -> int:
-        """Edges on the longest way from the root to a leaf."""
-        return int(self.node_depth.max())
-
-    @cached_property
-    def is_binary(self) -> bool:
-        """True when every inner node has two children."""
-        return self.n_nodes == 2 * self._n_leaves - 1
-
-    @cached_property
-    def is_monotone(self) -> bool:
-        """True when heights never decrease towards the root; centroid and median linkage may break it."""
-        height = self.height
-        return bool((height[self._parent[:-1]] >= height[:-1]).all())
-
-    def children(self, v: int) -> IntArray:
-        """Children of node ``v``, in the order of their leaves; empty for a leaf."""
-        v = self._check_node(v)
-        if v < self._n_leaves:
-            return np.empty(0, dtype=np.int64)
-        i = v - self._n_leaves
-        return self.child_ids[self.child_start[i] : self.child_start[i + 1]]
-
-    def parents(self, v: int) -> IntArray:
-        """Parents of node ``v``: one, or none for the root. :class:`cladify.ClusterDag` may have more."""
-        parent = self._parent[self._check_node(v)]
-        return np.array([] if parent < 0 else [parent], dtype=np.int64)
-
-    def members(self, v: int) -> IntArray:
-        """Leaves below node ``v``, sorted; ``[v]`` for a leaf."""
-        v = self._check_node(v)
-        return np.sort(self.leaf_order[self.first[v] : self.last[v]])
-
-    def ancestors(self, v: int) -> IntArray:
-        """Nodes above node ``v``, from its parent to the root; empty for the root."""
-        return _core.tree_ancestors(self._parent, self._check_node(v))
-
-    def lca(self, i: Any, j: Any) -> Any:
-        """Lowest common ancestor of nodes ``i`` and ``j``; arrays broadcast.
-
-        O(1) a pair after one linear preparation. A node counts as its own ancestor.
-
-        Parameters
-        ----------
-        i, j : int or array of ints
-            Nodes, leaves or inner.
-
-        Returns
-        -------
-        int for two ints, otherwise an int64 array
-
-        Examples
-        --------
-        >>> Tree([4, 4, 5, 5, 6, 6, -1]).lca([0, 0, 4], [1, 2, 1]).tolist()
-        [4, 6, 4]
-        """
-        u, v = (self._check_nodes(nodes) for nodes in (i, j))
-        try:
-            u, v = np.broadcast_arrays(u, v)
-        except ValueError:
-            raise InvalidInput(f"i and j of lca do not broadcast: shapes {u.shape} and {v.shape}.") from None
-        shape = u.shape
-        flat = [np.ascontiguousarray(nodes).reshape(-1) for nodes in (u, v)]
-        found = self._lca(*flat, min(resolve_jobs(-1), 1 + len(flat[0]) // 10_000)).reshape(shape)
-        return int(found) if shape == () else found
-
-    @cached_property
-    def _lca(self) -> Any:
-        if self.n_nodes >= 2**31:
-            raise InvalidInput(f"lca takes trees of fewer than 2**31 nodes, this one has {self.n_nodes}.")
-        return _core.Lca(self._parent, self.first, self.last, self._n_leaves)
-
-    def _check_node(self, v: Any) -> int:
-        return check_int("node", v, low=0, high=self.root, why=f"for a tree of {self.n_nodes} nodes")
-
-    def _check_nodes(self, nodes: Any) -> IntArray:
-        nodes = np.asarray(nodes)
-        if nodes.dtype.kind not in "iu":
-            if nodes.size:
-                raise InvalidInput(f"nodes must be integers, got dtype {nodes.dtype}.")
-            nodes = nodes.astype(np.int64)
-        if nodes.size and not (nodes.min() >= 0 and nodes.max() <= self.root):
-            wrong = nodes[(nodes < 0) | (nodes > self.root)].flat[0]
-            raise InvalidInput(f"node must be in [0, {self.root}] for a tree of {self.n_nodes} nodes, got {wrong}.")
-        return nodes.astype(np.int64, copy=False)
 
     # --- cuts ---------------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from cladify import _core
 from cladify._estimator import TreeEstimator
 from cladify._kit.parallel import row_blocks
 from cladify._kit.params import check_random_state
+from cladify.data._frame import row_squares
 from cladify.data._vectors import squared_norms
 from cladify.data.features import FeatureMap
 from cladify.data.similarity import Similarity, get_similarity
@@ -337,7 +338,7 @@ def _place(part: np.ndarray, top: _Top, before: _Placed | None) -> _Placed:
     for rows in row_blocks(len(z), _BLOCK):
         wide, own = z[rows].astype(np.float64), leaf[rows]
         member = csr_array((np.ones(len(own)), own, np.arange(len(own) + 1)), shape=(len(own), top.n_leaves))
-        columns = np.stack([np.ones(len(own)), features.offset[rows], np.einsum("ij,ij->i", wide, wide)], axis=1)
+        columns = np.stack([np.ones(len(own)), features.offset[rows], row_squares(wide)], axis=1)
         sums += member.T @ np.concatenate([columns, wide], axis=1)
     moved = len(leaf) if before is None else int((leaf != before.leaf).sum())
     return _Placed(leaf, sums, moved)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.progress import Progress
+from cladify.data._frame import row_squares
 from cladify.data.points import as_points
 from cladify.data.similarity import Similarity
 from cladify.distributed._edges import Part, combine_pairs, part_of
@@ -183,7 +184,7 @@ def grow(
     height = spread_of_rows(tree, X, similarity, typical, centre)
     z = (X - centre) * row_scale(X, similarity)[:, None]
     total = csr_array((typical, label, np.arange(n + 1)), shape=(n, m)).T @ z
-    square = np.bincount(label, typical * np.einsum("ij,ij->i", z, z), minlength=m)
+    square = np.bincount(label, typical * row_squares(z), minlength=m)
     mass = np.bincount(label, typical, minlength=m)
     last = tree.n_nodes - (m > 1)  # the root above several micro-clusters is not one
     parent = np.where(tree.parent[:last] < last, tree.parent[:last], -1)

@@ -12,7 +12,7 @@ import numpy as np
 from cladify._kit.parallel import row_blocks
 from cladify._kit.progress import Progress
 from cladify.data._exact import Nearest, decide, exact_query
-from cladify.data._frame import Rows
+from cladify.data._frame import Rows, row_squares
 from cladify.data.similarity import Similarity
 from cladify.distributed._edges import Part
 from cladify.distributed._stages.plan import Plan, distinct, load_plan
@@ -239,7 +239,7 @@ def _decided(z: Rows, heaps: np.ndarray, k: int, similarity: Similarity, ids: np
 def _least(z: Rows, some: slice, last: np.ndarray) -> np.ndarray:
     """The score ⟨z, z'⟩ − |z'|²/2 that no row nearer than ``last`` stays below, with room for float32's rounding."""
     span = z.z[some] - z.z[last]
-    square = np.einsum("ij,ij->i", span, span).astype(np.float64)
+    square = row_squares(span).astype(np.float64)
     length = z.length[some]
     reach = length + np.sqrt(square)
     slack = (z.width + 8) * 2.0**-23 * reach * (length + reach)

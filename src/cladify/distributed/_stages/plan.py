@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.progress import Progress
-from cladify.data._frame import Frame, Rows
+from cladify.data._frame import Frame, Rows, row_squares
 from cladify.data.similarity import Similarity
 from cladify.distributed._storage.work_folder import Receipt, WorkFolder, read_arrays, write_arrays
 from cladify.neighbors._cells import Cells, cells_of
@@ -94,7 +94,7 @@ def _halved(centre: np.ndarray, weight: np.ndarray, count: int) -> np.ndarray:
 
 def _long_direction(z: np.ndarray) -> np.ndarray:
     """About the direction in which rows around 0 spread most: some steps from the longest row towards it."""
-    direction = z[np.argmax(np.einsum("ij,ij->i", z, z))].astype(np.float64)
+    direction = z[np.argmax(row_squares(z))].astype(np.float64)
     for _ in range(8):
         direction = z.T @ (z @ direction)
         direction /= max(float(np.linalg.norm(direction)), 1e-300)
