@@ -59,8 +59,8 @@ def taxonomy(
         str | None, typer.Option("--format", help="What standard input is: txt, csv, tsv or jsonl; found if not given.")
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="tfidf, sentence-transformers:NAME, or module:function of yours.")
-    ] = "tfidf",
+        str, typer.Option(help="auto, tfidf, sentence-transformers:NAME, or module:function of yours.")
+    ] = "auto",
     obsp: Annotated[
         str | None, typer.Option(help="With .h5ad: a graph of neighbours in obsp, such as connectivities.")
     ] = None,
@@ -157,7 +157,7 @@ def _of_texts(
     made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **options)
     made.info["source"] = {"path": table.path, "column": table.text_column}
     where = "" if source.suffix == ".txt" else f" (column {table.text_column})"
-    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['method']}"
+    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['embedder']}, {made.info['method']}"
 
 
 def _of_vectors(
