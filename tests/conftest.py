@@ -4,6 +4,10 @@ import os
 import signal
 from pathlib import Path
 
+# Tests run side by side. Threads of BLAS, of scikit-learn and of PyTorch in each of them would spin while they wait for
+# a core; cladify's own are not counted by these settings. Libraries read them when they are loaded.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
 import naive_objectives
 import numpy as np
 import pytest

@@ -54,6 +54,17 @@ def forms(X):
 #: The form of the registry that a form here is an example of.
 KINDS = {"sparse distances": "graph", "sparse similarities": "graph", "duplicates": "rows"}
 FORMS = forms(rows())
+ORDER = np.random.default_rng(1).permutation(N)
+
+
+@cache
+def permuted():
+    return forms(rows()[ORDER])
+
+
+@cache
+def few(n):
+    return forms(rows(n))
 
 
 def takes(name, form, metric):
@@ -86,8 +97,8 @@ def fitted_name(fitted):
     return next(name for name, method in METHODS.items() if method.estimator == type(fitted).__name__)
 
 
-def fit(name, form, X=None, **params):
-    data, metric = (FORMS if X is None else forms(X))[form]
+def fit(name, form, given=FORMS, **params):
+    data, metric = given[form]
     return result(model(name, metric, **params).fit(data))
 
 
@@ -147,8 +158,8 @@ def test_pickle_and_clone(name, form):
 
 @on_every_form
 def test_the_order_of_rows_does_not_matter(name, form):
-    X, order = rows(), np.random.default_rng(1).permutation(N)
-    first, second = found_once(name, form), fit(name, form, X[order], n_clusters=4)
+    X, order = rows(), ORDER
+    first, second = found_once(name, form), fit(name, form, permuted(), n_clusters=4)
     if form == "duplicates":  # other rows, with ties
         assert second.n_leaves == N
     elif name in EXACT:
@@ -225,7 +236,7 @@ def test_constant_columns(name):
 @pytest.mark.parametrize("n", [1, 2, 3])
 @on_every_form
 def test_few_points(name, form, n):
-    found = fit(name, form, rows(n))
+    found = fit(name, form, few(n))
     assert found.n_leaves == n and found.info["n"] == n and np.isfinite(found.height).all()
 
 

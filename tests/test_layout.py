@@ -1,4 +1,6 @@
-"""Where names live: private ones stay in their package, public modules are exported, imports stand at the top."""
+"""Where names live: private ones stay in their package, public modules are exported, imports stand at the top, and the
+tests of a module are found by its name.
+"""
 
 import ast
 from importlib import import_module
@@ -77,3 +79,40 @@ def test_imports_stand_at_the_top(folder):
     counts = {path: late_imports(tree) for path, tree in FILES.items() if package(path) == folder}
     late = {path.as_posix(): count for path, count in counts.items() if count > LATE.get(path.as_posix(), 0)}
     assert sum(late.values()) <= TO_DO.get(folder, 0), late
+
+
+TESTS = Path(__file__).parent
+#: Test folders beside those of the packages.
+OTHER_FOLDERS = {"benchmarks", "core"}
+#: Test files that are not about one module: what they are about stands in their first line.
+THEMES = {
+    "agglomerate": {"theory"},
+    "cli": {"dask", "fit", "look", "main", "outputs", "overlap", "safety"},
+    "distributed": {"damage", "lost"},
+    "divide": {"box", "degenerate", "interrupt"},
+    "embed": {"elbo", "guide", "training"},
+    "explore": {"browser", "guards", "versions"},
+    "io": {"fuzz", "hostile"},
+    "metrics": {"labels", "large"},
+    "neighbors": {"conformance"},
+    "online": {"attacks", "changes", "mutable", "removal"},
+    "plot": {"pictures"},
+    "refinement": {"sources"},
+    "taxonomy": {"safety", "stateful"},
+    "tree": {"large"},
+}
+
+
+def modules(folder: str) -> set[str]:
+    """Names of the modules and packages in a package, without the underscore."""
+    return {path.stem.lstrip("_") for path in (SOURCE / folder).rglob("*") if path.suffix == ".py" or path.is_dir()}
+
+
+@pytest.mark.parametrize(
+    "folder", sorted({path.parent.name for path in TESTS.glob("*/test_*.py")} - OTHER_FOLDERS), ids=str
+)
+def test_tests_are_found_by_the_name_of_their_module(folder):
+    assert (SOURCE / folder / "__init__.py").exists(), f"tests/{folder} has no package of that name"
+    names = {path.stem.removeprefix("test_") for path in (TESTS / folder).glob("test_*.py")}
+    themes = THEMES.get(folder, set())
+    assert names - modules(folder) == themes, "name the file after its module, or state its theme in THEMES"

@@ -118,7 +118,7 @@ def assert_same(found, tree):
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_local_tree(name, method, here):
     tree = local_tree(name, method)
-    for n_parts, finish_bytes in ((4, 0), (2, 1e9), *([(3, 4_000)] if method == "scc" else [])):
+    for n_parts, finish_bytes in ((3, 0), (2, 1e9), *([(2, 4_000)] if method == "scc" else [])):
         parts = ShardedGraph.from_graph(graph_of(name), n_parts)
         found = rounds_tree(parts, METHODS[method](), here, finish_bytes=finish_bytes)
         assert_same(found, tree)
@@ -164,7 +164,7 @@ def test_weights(method, linkage, here):
     plain = local_tree("cosine", method, linkage=linkage)
     assert np.array_equal(tree.parent, plain.parent) == (linkage == "complete")  # only average linkage counts points
     for finish_bytes in (0, 6_000, 1e9):
-        parts = ShardedGraph.from_graph(graph, 3)
+        parts = ShardedGraph.from_graph(graph, 4)
         options = {"finish_bytes": finish_bytes, "sample_weight": weight}
         assert_same(rounds_tree(parts, METHODS[method](linkage=linkage), here, **options), tree)
 

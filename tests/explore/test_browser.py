@@ -49,27 +49,57 @@ def until(page, condition, seconds=15.0):
         page.wait_for_timeout(30)
 
 
-def open_page(browser, url, **options):
-    return watched(browser.new_page(**{"viewport": {"width": 1280, "height": 800}, **options}), url)
+def settled(page):
+    """Wait until the answers to all that the page has asked for are there."""
+    quiet = 0
+    while quiet < 3:
+        page.wait_for_timeout(30)
+        quiet = 0 if page.pending else quiet + 1
 
 
-def watched(page, url):
-    """Open an address in a page, which keeps the errors that it reports."""
+def watched(page):
+    """The page, which keeps the errors that it reports and the requests that wait for an answer."""
     page.set_default_timeout(15_000)
-    page.problems = []
+    page.problems, page.pending = [], set()
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: page.pending.add(request))
+    page.on("requestfinished", lambda request: page.pending.discard(request))
+    page.on("requestfailed", lambda request: page.pending.discard(request))
+    return page
+
+
+def show(page, url):
     page.goto(url)
     until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 2 && document.querySelector('#card h2')")
     return page
 
 
-@pytest.fixture
-def page(browser, explorer):
-    page = open_page(browser, explorer.url)
+@pytest.fixture(scope="module")
+def shared_tab(browser):
+    page = watched(browser.new_page())
     yield page
     page.close()
-    assert page.problems == []
+
+
+@pytest.fixture
+def tab(shared_tab):
+    """One tab for all tests, because a new one is a new process: empty, and without cookies and settings."""
+    shared_tab.context.clear_cookies()
+    shared_tab.set_viewport_size({"width": 1280, "height": 800})
+    shared_tab.emulate_media(color_scheme="light")
+    shared_tab.problems.clear()
+    yield shared_tab
+    if shared_tab.url.startswith("http"):
+        shared_tab.evaluate("localStorage.clear()")
+    shared_tab.goto("about:blank")
+    shared_tab.pending.clear()
+
+
+@pytest.fixture
+def page(tab, explorer):
+    yield show(tab, explorer.url)
+    assert tab.problems == []
 
 
 def heading(page):
@@ -77,12 +107,16 @@ def heading(page):
 
 
 def enter(page):
-    """Click a box of the second row, again where the page was still busy with the first picture."""
+    """From the whole tree, click a box of the second row, again where the page was still busy with the picture."""
+    page.locator("#path button").first.click()
+    until(page, "document.querySelector('#card h2')?.textContent === 'all items'")
+    settled(page)
     for _ in range(10):
         page.mouse.click(200, 260)
-        page.wait_for_timeout(700)
-        if heading(page) != "all items":
-            return
+        for _ in range(10):
+            page.wait_for_timeout(70)
+            if heading(page) != "all items":
+                return settled(page)
     raise AssertionError("a click did not select a cluster")
 
 
@@ -147,7 +181,8 @@ def test_edit_undo_redo(page, document):
 
 def test_two_tabs_ask_and_lose_nothing(browser, explorer, document):
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    first, second = (watched(context.new_page(), url) for url in (explorer.url, explorer.url.split("?")[0]))
+    addresses = (explorer.url, explorer.url.split("?")[0])
+    first, second = (show(watched(context.new_page()), url) for url in addresses)
     assert "code=" not in first.url and explorer.token not in first.url
     for page, name in ((first, "named in A"), (second, "named in B")):
         page.get_by_role("button", name="Rename").click()  # both dialogs are open before the first edit is done
@@ -157,7 +192,7 @@ def test_two_tabs_ask_and_lose_nothing(browser, explorer, document):
     second.locator("#dialog button[type=submit]").click()
     second.wait_for_selector("#redo-edit")
     assert "Rename “all items” to “named in B”" in second.locator("#dialog").inner_text()
-    assert heading(second) == "named in A"  # the page shows what the other tab did
+    until(second, "document.querySelector('#card h2')?.textContent === 'named in A'")  # what the other tab did
     second.locator("#redo-edit").click()
     until(second, "document.querySelector('#card h2')?.textContent === 'named in B'")
     assert [step.name for step in document.taxonomy.edits] == ["named in A", "named in B"]
@@ -166,25 +201,24 @@ def test_two_tabs_ask_and_lose_nothing(browser, explorer, document):
     context.close()
 
 
-def test_an_address_that_was_used_only_reads(browser, explorer):
+def test_an_address_that_was_used_only_reads(browser, tab, explorer):
     url = explorer.url
-    open_page(browser, url).close()
-    page = open_page(browser, url)  # another profile, without the cookie
+    show(tab, url)
+    page = show(watched(browser.new_page()), url)  # another profile, without the cookie
     assert page.get_by_role("button", name="Rename").count() == 0
     assert "was used before" in page.locator("#tip").inner_text()
     page.close()
 
 
-def test_a_file_that_is_replaced_is_said(browser, tmp_path, taxonomy, texts):
+def test_a_file_that_is_replaced_is_said(tab, tmp_path, taxonomy, texts):
     taxonomy.save(tmp_path / "a.taxonomy")
     explorer = Explorer(open_document(tmp_path / "a.taxonomy"), port=0).start()
-    page = open_page(browser, explorer.url)
+    page = show(tab, explorer.url)
     cladify.Taxonomy.from_texts([text for text in texts if "violin" not in text], min_size=4).save(
         tmp_path / "a.taxonomy"
     )
     until(page, "document.querySelector('#tip')?.textContent.includes('replaced')")
-    assert page.locator("#card .facts").first.inner_text().startswith("90 items")
-    page.close()
+    until(page, "document.querySelector('#card .facts')?.textContent.startsWith('90 items')")
     explorer.stop()
 
 
@@ -229,15 +263,18 @@ def test_views_and_themes(page):
 
 def faults(page):
     """Accessibility faults that axe-core calls serious or critical."""
-    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text())
+    if not page.evaluate("globalThis.axe !== undefined"):
+        page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text())
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
     return [(fault["id"], fault["nodes"][0]["html"]) for fault in found if fault["impact"] in ("serious", "critical")]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "dark")])
-def test_no_serious_accessibility_fault(browser, explorer, width, scheme):
+def test_no_serious_accessibility_fault(tab, explorer, width, scheme):
     pytest.importorskip("axe_playwright_python")
-    page = open_page(browser, explorer.url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.emulate_media(color_scheme=scheme)
+    page = show(tab, explorer.url)
     assert faults(page) == []
     for view in ("Map", "Disk", "Points"):
         page.get_by_role("button", name=view, exact=True).click()
@@ -253,7 +290,6 @@ def test_no_serious_accessibility_fault(browser, explorer, width, scheme):
         page.wait_for_selector("dialog[open]")
         assert faults(page) == [], button
         page.keyboard.press("Escape")
-    page.close()
 
 
 def test_merge_move_collapse_hide_and_undo(page, document):
@@ -265,11 +301,12 @@ def test_merge_move_collapse_hide_and_undo(page, document):
         while kinds() != [kind]:
             assert time.monotonic() < deadline, kinds()
             page.wait_for_timeout(30)
+        settled(page)
         if undo:
             page.wait_for_selector("#undo:not([disabled])")
             page.locator("#undo").click()
             page.wait_for_selector("#undo[disabled]", state="attached")
-            until(page, "document.querySelector('#card h2')")
+            settled(page)
 
     enter(page)
     page.get_by_role("button", name="Hide", exact=True).click()
@@ -277,13 +314,14 @@ def test_merge_move_collapse_hide_and_undo(page, document):
     page.locator("#unhide").click()  # shown again by hand
     page.locator("dialog .rows button").click()
     page.wait_for_selector("#unhide", state="hidden")
+    settled(page)
     for _ in range(2):
         page.wait_for_selector("#undo:not([disabled])")
         count = len(kinds())
         page.locator("#undo").click()
-        until(page, "document.querySelector('#card h2')")
         while len(kinds()) == count:
             page.wait_for_timeout(30)
+        settled(page)
     page.wait_for_selector("#undo[disabled]", state="attached")
     enter(page)
     page.get_by_role("button", name="Collapse", exact=True).click()
@@ -296,6 +334,7 @@ def test_merge_move_collapse_hide_and_undo(page, document):
     page.locator("#target").fill("violin" if "violin" not in heading(page) else "planet")
     page.locator("dialog .rows button").first.click()
     after("move", undo=False)
+    page.wait_for_selector("#undo:not([disabled])")
     page.keyboard.press("Escape")
     page.locator("#canvas").focus()
     page.keyboard.press("Control+z")
@@ -341,28 +380,24 @@ def test_more_like_this_goes_there(page):
     until(page, f"document.querySelector('#card h2')?.textContent !== {json.dumps(first)}")
 
 
-def test_an_item_among_very_many(browser):
+def test_an_item_among_very_many(tab):
     n = 1000
     explorer = Explorer(
         open_document(cladify.Tree([n] * n + [-1]), items=[f"item x{i}x" for i in range(n)]), port=0
     ).start()
-    page = browser.new_page()
-    page.problems = []
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.goto(explorer.url)
-    until(page, "globalThis.cladify && cladify.ready")
-    page.locator("#query").fill("x987x")
-    page.wait_for_selector("#found li")
-    page.keyboard.press("Enter")
-    until(page, "document.querySelector('#card h2')?.textContent === 'item x987x'")
-    assert page.problems == []
-    page.close()
+    tab.goto(explorer.url)
+    until(tab, "globalThis.cladify && cladify.ready")
+    tab.locator("#query").fill("x987x")
+    tab.wait_for_selector("#found li")
+    tab.keyboard.press("Enter")
+    until(tab, "document.querySelector('#card h2')?.textContent === 'item x987x'")
+    assert tab.problems == []
     explorer.stop()
 
 
-def test_a_tree_in_a_folder_opens_a_group_and_leads_back(browser, tree_folder):
+def test_a_tree_in_a_folder_opens_a_group_and_leads_back(tab, tree_folder):
     explorer = Explorer(open_document(tree_folder.folder), port=0).start()
-    page = open_page(browser, f"{explorer.url}#node=1")
+    page = show(tab, f"{explorer.url}#node=1")
     page.get_by_role("button", name="Open this group").click()
     page.wait_for_url("**/below/1/")
     until(page, "globalThis.cladify && cladify.ready")
@@ -374,17 +409,16 @@ def test_a_tree_in_a_folder_opens_a_group_and_leads_back(browser, tree_folder):
     until(page, "document.querySelector('#card h2')?.textContent === 'second'")
     page.get_by_role("button", name="The whole tree").click()
     until(page, "globalThis.cladify && cladify.ready && document.querySelector('#title').textContent === 'big'")
-    page.close()
     explorer.stop()
 
 
-def test_images_and_those_that_are_missing(browser, taxonomy, tmp_path):
+def test_images_and_those_that_are_missing(tab, taxonomy, tmp_path):
     from matplotlib import image
 
     image.imsave(tmp_path / "a.png", np.random.default_rng(0).random((8, 8)))
     paths = [tmp_path / "a.png"] * (taxonomy.n_items - 1) + [tmp_path / "gone.png"]
     explorer = Explorer(open_document(taxonomy, images=paths), port=0).start()
-    page = open_page(browser, explorer.url)
+    page = show(tab, explorer.url)
     page.wait_for_selector("#card .thumbs img")
     until(
         page,
@@ -393,24 +427,22 @@ def test_images_and_those_that_are_missing(browser, taxonomy, tmp_path):
     page.goto(f"{explorer.url}#node={taxonomy.n_items - 1}")
     until(page, f"document.querySelector('#card h2')?.textContent === {json.dumps(taxonomy.items[-1])}")
     page.wait_for_selector("#card .thumbs .note")  # the text in place of the picture
-    page.close()
     explorer.stop()
 
 
-def test_overlap_shows_what_else_an_item_is_in(browser):
+def test_overlap_shows_what_else_an_item_is_in(tab):
     dag = cladify.ClusterDag([0, 1, 3, 4, 5, 6, 6], [3, 3, 4, 4, 5, 5])
     explorer = Explorer(open_document(dag, items=["collie", "shepherd", "farmer"]), port=0).start()
-    page = open_page(browser, explorer.url)
+    page = show(tab, explorer.url)
     page.locator("#query").fill("shepherd")
     page.wait_for_selector("#found li")
     page.keyboard.press("Enter")
     page.wait_for_selector("#card h3:has-text('Also in')")
     assert "collie" in page.locator("#card .rows").first.inner_text()
-    page.close()
     explorer.stop()
 
 
-def test_a_frame_in_a_notebook(browser, document, tmp_path):
+def test_a_frame_in_a_notebook(tab, document, tmp_path):
     import http.server
     import threading
 
@@ -423,43 +455,44 @@ def test_a_frame_in_a_notebook(browser, document, tmp_path):
 
     notebook = http.server.ThreadingHTTPServer(("127.0.0.1", 0), lambda *given: Quiet(*given, directory=str(tmp_path)))
     threading.Thread(target=notebook.serve_forever, daemon=True).start()
-    page = browser.new_page()
-    page.goto(f"http://localhost:{notebook.server_port}/notebook.html")
-    page.frame_locator("iframe").locator("#card h2").wait_for(timeout=15_000)
-    page.close()
+    tab.goto(f"http://localhost:{notebook.server_port}/notebook.html")
+    tab.frame_locator("iframe").locator("#card h2").wait_for(timeout=15_000)
     notebook.shutdown()
     notebook.server_close()
     explorer.stop()
 
 
-def test_narrow_screen(browser, explorer):
-    page = open_page(browser, explorer.url, viewport={"width": 390, "height": 800})
+def test_narrow_screen(tab, explorer):
+    tab.set_viewport_size({"width": 390, "height": 800})
+    page = show(tab, explorer.url)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("#canvas").bounding_box()["height"] > 300
     assert heading(page) == "all items"
-    page.close()
 
 
-def test_server_that_stops_is_said_and_found_again(browser, document):
+def test_server_that_stops_is_said_and_found_again(tab, document):
     explorer = Explorer(document, port=0).start()
-    page = open_page(browser, explorer.url)
+    page = show(tab, explorer.url)
     explorer.stop()
     page.locator("#query").fill("moon")
     page.wait_for_selector("#offline:not([hidden])")
     again = Explorer(document, port=explorer.port).start()
     assert again.port == explorer.port
     page.wait_for_selector("#offline", state="hidden")
-    page.close()
     again.stop()
 
 
-def test_page_in_one_file(browser, document, tmp_path):
+def test_page_in_one_file(tab, document, tmp_path):
     file = tmp_path / "things.html"
     write_page(document, file)
     assert file.stat().st_size < 5_000_000
     requests = []
-    page = browser.new_page()
-    page.on("request", lambda request: requests.append(request.url))
+    page = tab
+
+    def heard(request):
+        requests.append(request.url)
+
+    page.on("request", heard)
     page.goto(file.as_uri())
     until(page, "globalThis.cladify && cladify.ready")
     page.locator("#query").fill("violin")
@@ -476,7 +509,7 @@ def test_page_in_one_file(browser, document, tmp_path):
     assert "owned" not in page.title()
     assert page.locator("#card img").count() == 0
     assert requests == [file.as_uri()]
-    page.close()
+    page.remove_listener("request", heard)
 
 
 def test_frames_are_quick(page):

@@ -1,13 +1,11 @@
-"""UFit and gHHC: gradients, losses, and trees that are worth something."""
+"""UFit: gradients, losses, and trees that are worth something."""
 
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import cophenet
-from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist, squareform
 
 import cladify
-from cladify.hyperbolic.ghhc import GHHC, triplet_step
 from cladify.hyperbolic.ufit import Fitted, UFit, dasgupta_loss, triplet_loss
 from cladify.metrics import dendrogram_purity
 
@@ -86,43 +84,10 @@ def test_ufit_on_published_data(dataset):
     assert 2 * cladify.objectives.dasgupta(tree, X) / 1e5 <= 7.916 * 1.01
 
 
-def test_gradient_of_ghhc():
-    random = np.random.default_rng(0)
-    leaf = random.standard_normal((20, 4))
-    leaf *= 0.9 / np.linalg.norm(leaf, axis=1, keepdims=True)
-    ids = random.integers(20, size=(3, 15))
-    node = random.standard_normal((6, 4)) * 0.25
-    _, gradient = triplet_step(leaf, ids, node)
-    step = 1e-6
-    for i, c in np.ndindex(*node.shape):
-        up, down = node.copy(), node.copy()
-        up[i, c] += step
-        down[i, c] -= step
-        numeric = (triplet_step(leaf, ids, up)[0] - triplet_step(leaf, ids, down)[0]) / (2 * step)
-        assert gradient[i, c] == pytest.approx(numeric, abs=1e-6)
-
-
-def test_ghhc_separates_directions():
-    random = np.random.default_rng(0)
-    y = np.arange(90) % 3
-    X = np.eye(3)[y] + 0.1 * random.standard_normal((90, 3))
-    model = GHHC(random_state=0, n_steps=200).fit(X)
-    assert np.mean(model.losses_[-20:]) < np.mean(model.losses_[:20])
-    assert dendrogram_purity(model.tree_, y) > 0.8
-    assert (np.linalg.norm(model.nodes_, axis=1) < 1).all()
-
-
-@pytest.mark.parametrize("estimator", [UFit(n_steps=5), GHHC(n_steps=5, random_state=0)])
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
-def test_few_and_equal_points(estimator, n):
+def test_few_and_equal_points(n):
     for X in (np.ones((n, 2)), np.random.default_rng(0).standard_normal((n, 2))):
-        assert estimator.fit(X).tree_.n_leaves == n
-
-
-def test_ghhc_reads_sparse_rows_as_dense_ones():
-    X, _ = two_blobs()
-    sparse, dense = (GHHC(n_steps=5, random_state=0).fit(form).tree_ for form in (csr_array(X), X))
-    assert sparse == dense
+        assert UFit(n_steps=5).fit(X).tree_.n_leaves == n
 
 
 def test_errors():
@@ -133,6 +98,5 @@ def test_errors():
         UFit(loss="closest-triplet").fit(X, np.zeros(40, dtype=int))
     with pytest.raises(cladify.CladifyError, match="loss 'closets' is not known"):
         UFit(loss="closets").fit(X)
-    for estimator in (UFit(), GHHC()):
-        with pytest.raises(cladify.CladifyError, match="takes no sample_weight"):
-            estimator.fit(X, sample_weight=np.arange(1, 41))
+    with pytest.raises(cladify.CladifyError, match="takes no sample_weight"):
+        UFit().fit(X, sample_weight=np.arange(1, 41))

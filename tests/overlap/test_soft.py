@@ -1,12 +1,12 @@
-"""Soft membership from a tree and its graph, and the OHC baseline."""
+"""Soft membership from a tree and its graph."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import cladify
-from cladify import OHC, NeighborGraph, datasets
-from cladify.errors import InvalidInput, NotEnoughMemory
+from cladify import NeighborGraph
+from cladify.errors import InvalidInput
 from cladify.overlap import soft_membership
 
 
@@ -38,7 +38,7 @@ def test_only_the_border_is_in_two_clusters():
     assert 0 < border.sum() < 60 and middle[border].mean() < 0.5 * middle.mean()
 
 
-def test_soft_membership_refuses():
+def test_bad_input():
     graph = cladify.neighbors(np.random.default_rng(0).random((10, 2)), 3)
     for params, message in [
         ({}, "Say which clusters"),
@@ -48,28 +48,3 @@ def test_soft_membership_refuses():
     ]:
         with pytest.raises(InvalidInput, match=message):
             soft_membership(None, graph, **params)
-
-
-def test_ohc_finds_separated_clusters():
-    X, y = datasets.make_delta_separated(90, 5, n_features=3, random_state=0)
-    for merging in (0.1, 0.5, 1.0):
-        dag = OHC(metric="euclidean", merging=merging).fit(X).dag_
-        assert cladify.metrics.jaccard_per_label(dag, y) == 1.0
-        assert dag.size[dag.root] == 90 and (dag.height[dag.parent_ids[:90]] > 0).all()
-
-
-def test_ohc_overlaps_in_the_middle():
-    X = np.array([[0.0], [0.1], [1.0], [1.1], [2.0], [2.1]])
-    dag = OHC(merging=0.5, n_batches=500).fit(X).dag_
-    assert not dag.is_tree
-    assert dag.n_leaves == 6 and dag.minimal().n_nodes == dag.n_nodes
-
-
-def test_ohc_tiny_and_bad_input(monkeypatch):
-    assert OHC().fit(np.ones((1, 2))).dag_.n_nodes == 1
-    assert OHC(metric="cosine").fit(np.eye(3)).dag_.n_leaves == 3
-    with pytest.raises(InvalidInput, match="merging must be a finite number"):
-        OHC(merging=1.5).fit(np.ones((3, 2)))
-    monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
-    with pytest.raises(NotEnoughMemory, match="use Llama"):
-        OHC().fit(np.ones((300, 2)))
