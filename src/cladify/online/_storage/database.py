@@ -33,6 +33,7 @@ NAME = "tree.sqlite"
 _APPLICATION, _FORMAT = 0x636C6164, 2
 _PART = 1 << 28  # bytes of a blob; SQLite takes up to 10^9
 _GROWN = 64 << 20  # bytes of changes that a snapshot is worth, at least
+_LOG = 4096  # pages of the write-ahead log that are copied into the database at a time
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, struct.error, sqlite3.DatabaseError)
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -121,6 +122,7 @@ class Store:
                 else:
                     check_schema(database, path)
                     database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA wal_autocheckpoint = {_LOG}")
         except BaseException:
             database.close()
             raise
