@@ -56,6 +56,32 @@ def test_a_first_line_above_a_megabyte(tmp_path) -> None:
     assert read_vectors(tmp_path / "x.csv").shape == (2, 10_000)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,a,b\nx,1,2.5\ny,,NA\n",
+        "1,2,3\n4,5,-6e3\n",
+        '"n",a,b,none\n"x, y",1, 2 ,\n"two\nlines",3,inf,\n',
+        "a,b,c\n1,2,3\n4,oops,6\n5,7,8\n",
+        "a,b\n1,2\n3\n",
+        "a,a\n1,2\n",
+        "day,flag,a\n2024-01-01,true,1\n",
+    ],
+)
+def test_types_of_wide_tables_are_those_of_narrow_ones(tmp_path, monkeypatch, text) -> None:
+    (tmp_path / "x.csv").write_text(text)
+
+    def answer():
+        try:
+            return read_vectors(tmp_path / "x.csv").tolist()
+        except FileError as error:
+            return str(error)
+
+    narrow = answer()
+    monkeypatch.setattr("cladify.io._csv._WIDE", 0)
+    assert str(answer()) == str(narrow)  # nan is not equal to itself
+
+
 def test_items_are_what_the_file_says(tmp_path) -> None:
     (tmp_path / "x.csv").write_text("item,y\n007,1.0\n1.50,2.0\n,3.0\nNA,4\n")
     assert read_items(tmp_path / "x.csv") == ["007", "1.50", "", "NA"]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HEAD = 1 << 20
 BLOCK = 4 << 20
 _MOST = 2**31 - 1
+_WIDE = 5000  # columns; Arrow takes some .1 ms for each to find its type
 
 #: As Arrow reads numbers, and what it takes for a missing one.
 _NUMBER = re.compile(r"\s*-?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|inf|infinity|nan|null)\s*", re.IGNORECASE)
@@ -73,6 +74,7 @@ class TextTable:
             raise FileError(f"{path} is empty.")
         first, *rest = (line for line in text.splitlines() if line.strip())
         self._delimiter = "\t" if kind == ".tsv" else _delimiter(first)
+        self._is_wide = first.count(self._delimiter) >= _WIDE
         self._header = not all(map(_is_number, first.split(self._delimiter))) if header is None else header
         if self._header and not rest:
             raise FileError(f"{path} has no rows, only the header {first.strip()[:60]!r}.")
@@ -135,11 +137,33 @@ class TextTable:
 
     @cached_property
     def _sample(self) -> pa.RecordBatch:
-        """The first block, with the types that Arrow finds in it."""
+        """The first block, with the types that Arrow finds in it; of a wide table, only texts and empty numbers."""
         from pyarrow import csv as arrow
 
+        if self._is_wide:
+            with suppress(csv.Error):  # a cell that is too long
+                return self._wide_sample()
         with self._errors(), self._reader(arrow.ConvertOptions(), HEAD) as reader:
             return reader.read_next_batch()
+
+    def _wide_sample(self) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        with self._file() as file:
+            text = file.read(max(HEAD, 2 * self._row + 2)).decode("utf-8-sig", errors="replace")
+        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter) if row]
+        names = rows.pop(0) if self._header else [f"f{i}" for i in range(len(rows[0]))]
+        rows = [row for row in rows if len(row) == len(names)] or [[""] * len(names)]  # the last one may be cut
+        texts: set[int] = set()
+        for row in rows:
+            texts.update(i for i, cell in enumerate(row) if not (cell in _MISSING or _NUMBER.fullmatch(cell)))
+        texts.update(
+            i for i, cell in enumerate(rows[0]) if cell in _MISSING and all(row[i] in _MISSING for row in rows)
+        )
+        numbers = pa.nulls(len(rows), pa.float64())
+        return pa.RecordBatch.from_arrays(
+            [pa.array([row[i] for row in rows]) if i in texts else numbers for i in range(len(names))], names
+        )
 
     @cached_property
     def schema(self) -> pa.Schema:

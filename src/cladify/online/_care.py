@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Hashable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +65,10 @@ def backup(folder: Any, to: Any) -> None:
         with closing(connect(source, "ro")) as held, closing(sqlite3.connect(target)) as copy:
             held.backup(copy)
     except (OSError, sqlite3.Error) as error:
-        target.unlink(missing_ok=True)
-        if made and Path(to).is_dir():
-            Path(to).rmdir()
+        with suppress(OSError):
+            target.unlink(missing_ok=True)
+            if made:
+                Path(to).rmdir()
         raise FileError(f"{folder} cannot be copied to {to} ({error}).") from None
 
 

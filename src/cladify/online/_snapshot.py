@@ -111,7 +111,7 @@ def _check_items(meta: dict[str, Any], part: dict[str, dict[str, np.ndarray]]) -
     """Ids, slots, rows and free slots belong to each other."""
     ids, items, search = meta["items"]["ids"], part["items"], part["search"]
     slots, used = items["slots"], len(search["bias"])
-    if not isinstance(ids, list) or any(not isinstance(i, (int, str)) or isinstance(i, bool) for i in ids):
+    if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
         raise ValueError("ids are whole numbers or strings")
     if not len(ids) == len(set(ids)) == len(slots) == len(items["leaves"]) == len(items["weight"]):
         raise ValueError("ids, slots, leaves and weights are of unequal number")

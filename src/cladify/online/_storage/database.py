@@ -33,6 +33,7 @@ NAME = "tree.sqlite"
 _APPLICATION, _FORMAT = 0x636C6164, 2
 _PART = 1 << 28  # bytes of a blob; SQLite takes up to 10^9
 _GROWN = 64 << 20  # bytes of changes that a snapshot is worth, at least
+_LOG = 4096  # pages of the write-ahead log that are copied into the database at a time
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, struct.error, sqlite3.DatabaseError)
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -41,6 +42,7 @@ _SCHEMA = (
     "CREATE TABLE changes (number INTEGER PRIMARY KEY, made TEXT, data BLOB, crc INTEGER)",
     "CREATE TABLE aside (number INTEGER PRIMARY KEY, made TEXT, data BLOB, crc INTEGER)",
 )
+_NOTHING = "{} holds no tree: the first save failed, or its process ended; save the tree again."
 _saved: WeakValueDictionary[Path, Store] = WeakValueDictionary()  # folders that this process has by save, not by open
 
 
@@ -92,7 +94,7 @@ class Store:
                 f"{self.folder} is not a folder with an online tree; save(folder) or `cladify add` makes one."
             )
         self._owner = Owner(self.folder)
-        self._lost = False
+        self._lost = self._noted = False
         self._grown = self._size = 0
         try:
             self._database = self._owner.guarded = self._connect()
@@ -106,21 +108,19 @@ class Store:
     def _connect(self) -> sqlite3.Connection:
         path = self.folder / NAME
         os.close(create_plain(path))
-        is_new = path.stat().st_size == 0 and not check_plain(path.with_name(NAME + "-wal"))
         database = connect(path, "rw")
         try:
             with _said(self.folder):
-                if is_new:
+                if check_schema(database, path):
                     database.execute("PRAGMA page_size = 8192")
                     database.execute(f"PRAGMA application_id = {_APPLICATION}")
                     database.execute(f"PRAGMA user_version = {_FORMAT}")
-                    database.execute("PRAGMA journal_mode = WAL")
+                database.execute("PRAGMA journal_mode = WAL")
+                database.execute(f"PRAGMA wal_autocheckpoint = {_LOG}")
+                if check_schema(database, path):
                     with _transaction(database):
                         for statement in _SCHEMA:
                             database.execute(statement)
-                else:
-                    check_schema(database, path)
-                    database.execute("PRAGMA journal_mode = WAL")
         except BaseException:
             database.close()
             raise
@@ -172,7 +172,8 @@ class Store:
         """While changes are replayed; yields a function to call with the number of each.
 
         The first time only the beginning is noted. Where the process then ends, the next open notes every number, and
-        the one after that knows at which change it ended. Ctrl-C and a lack of memory are nobody's fault.
+        the one after that knows at which change it ended. Ctrl-C, a lack of memory and a failing disk are no fault of
+        a change.
         """
         with _said(self.folder, reading=True):
             careful = self._replayed() is not None
@@ -186,11 +187,17 @@ class Store:
 
         try:
             yield note
-        except (KeyboardInterrupt, MemoryError):
-            self._database.execute("DELETE FROM about WHERE name = 'replaying'")
+        except (KeyboardInterrupt, MemoryError, FileError):
+            self._forget_note()
             raise
-        with _said(self.folder) if careful else contextlib.suppress(sqlite3.Error):
+        self._forget_note()
+
+    def _forget_note(self) -> None:
+        """Notes that the replay ended; where the disk fails just now, :meth:`close` tries again."""
+        self._noted = True
+        with contextlib.suppress(sqlite3.Error):
             self._database.execute("DELETE FROM about WHERE name = 'replaying'")
+            self._noted = False
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
@@ -243,6 +250,8 @@ class Store:
 
     def close(self) -> None:
         if self._owner.is_mine:
+            if self._noted:
+                self._forget_note()
             self._database.close()
             self._owner.release()
 
@@ -285,15 +294,19 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     return database
 
 
-def check_schema(database: sqlite3.Connection, path: Path) -> None:
-    """An error unless the database is one of ours, with nothing else in it: a trigger would run with every change."""
+def check_schema(database: sqlite3.Connection, path: Path) -> bool:
+    """Whether nothing is in the database yet.
+
+    An error unless it is one of ours, with nothing else in it: a trigger would run with every change.
+    """
     application = database.execute("PRAGMA application_id").fetchone()[0]
     version = database.execute("PRAGMA user_version").fetchone()[0]
     if application == _APPLICATION and version > _FORMAT:
         raise FileError(f"{path} was written by a newer cladify (format {version}); upgrade.")
     held = {row[0] for row in database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
-    if application != _APPLICATION or held != set(_SCHEMA):
+    if application not in (_APPLICATION, *(() if held else (0,))) or held not in (set(), set(_SCHEMA)):
         raise FileError(f"{path} is damaged or no online tree; restore the folder from a copy.")
+    return not held
 
 
 def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None = None) -> Content:
@@ -313,7 +326,7 @@ def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None 
     with _transaction(database, "BEGIN"):
         about = dict(database.execute("SELECT name, value FROM about"))
         if "meta" not in about and problems is None:
-            raise FileError(f"{folder} holds no tree; the process that made it ended before the first save.")
+            raise FileError(_NOTHING.format(folder))
         meta: dict[str, Any] = {}
         try:
             text, crc = json.loads(about["meta"])
@@ -348,7 +361,8 @@ def read_folder(folder: Any, problems: list[str] | None = None) -> Content:
     database = connect(path, "ro")
     try:
         with _said(path.parent, reading=True):
-            check_schema(database, path)
+            if check_schema(database, path):
+                raise FileError(_NOTHING.format(path.parent))
             return read(database, path.parent, problems)
     finally:
         database.close()

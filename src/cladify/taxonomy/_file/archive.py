@@ -34,7 +34,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import cladify
-from cladify._kit.atomic import PathLike, atomic_write
+from cladify._kit.atomic import PathLike, atomic_write, unwritable
 from cladify._kit.container import Member, first_line, members_of, npy_array, plain, read_member
 from cladify.errors import FileError, InvalidInput
 from cladify.io._ipc import unpacked_bytes
@@ -94,17 +94,20 @@ def write_archive(
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
     text = json.dumps(header, ensure_ascii=False, indent=1).encode("utf-8", "replace")
-    with locked(path) as old:
-        if old is not None and expected is not None:
-            check_stamp(old, expected, path)
-        with atomic_write(path, "w+b") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                for name, data in {HEADER: text, **members, EDITS: edits_bytes(edits)}.items():
-                    member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-                    member.extra = _padding(file.tell() + _HEADER + len(name))
-                    with archive.open(member, "w", force_zip64=True) as out:
-                        out.write(data)
-            return stamp_of(members_of(file, file.seek(0, io.SEEK_END)))
+    try:
+        with locked(path) as old:
+            if old is not None and expected is not None:
+                check_stamp(old, expected, path)
+            with atomic_write(path, "w+b") as file:
+                with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                    for name, data in {HEADER: text, **members, EDITS: edits_bytes(edits)}.items():
+                        member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+                        member.extra = _padding(file.tell() + _HEADER + len(name))
+                        with archive.open(member, "w", force_zip64=True) as out:
+                            out.write(data)
+                return stamp_of(members_of(file, file.seek(0, io.SEEK_END)))
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 def _padding(start: int) -> bytes:

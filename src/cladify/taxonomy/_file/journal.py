@@ -11,6 +11,7 @@ another writer was there first, the edits are refused with :class:`~cladify.erro
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -125,15 +126,19 @@ def append_edits(path: PathLike, stamp: Stamp, edits: Edits) -> Stamp | None:
             members = members_of(file, end)
             if end - sum(member.size for member in members.values()) > _MOST_WASTE + end // 4:
                 return None
-            return _append(file, end, edits_bytes(edits), path)
+            return _append(file, end, members, edits_bytes(edits))
     except PermissionError:
         return None
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
-def _append(file: IO[bytes], end: int, data: bytes, path: PathLike) -> Stamp:
+def _append(file: IO[bytes], end: int, members: dict[str, Member], data: bytes) -> Stamp:
     try:
         file.truncate(end)  # removes what an interrupted writer left
         with zipfile.ZipFile(file, "a") as archive:
+            if set(archive.namelist()) != set(members):  # zipfile starts a new archive where it cannot read the old one
+                raise OSError(errno.EIO, "its directory cannot be read")
             archive.filelist = [member for member in archive.filelist if member.filename != EDITS]
             archive.NameToInfo.pop(EDITS, None)
             archive.start_dir = end  # zipfile itself would write over the old directory
@@ -141,11 +146,9 @@ def _append(file: IO[bytes], end: int, data: bytes, path: PathLike) -> Stamp:
         file.flush()
         os.fsync(file.fileno())
         return stamp_of(members_of(file, file.seek(0, io.SEEK_END)))
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):
             file.truncate(end)
-        if isinstance(error, OSError):
-            raise unwritable(path, error) from None
         raise
 
 
