@@ -18,7 +18,7 @@ void map_weights(In1<std::int64_t> indptr, In1<Value> distance, Out1<float> weig
     nb::gil_scoped_release release;
     Interrupt interrupt = python_interrupt();
     maps::all_weights(indptr.data(), distance.data(), static_cast<std::int64_t>(indptr.size()) - 1, weight.data(),
-                        threads, interrupt);
+                      threads, interrupt);
 }
 
 // The arrays of the graph are kept alive by the Python object that holds this one.
