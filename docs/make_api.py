@@ -27,6 +27,7 @@ MODULES = [
     "refinement",
     "metrics",
     "plot",
+    "maps",
     "neighbors",
     "data",
     "similarity",

@@ -69,6 +69,7 @@ NB_MODULE(CLADIFY_MODULE, m) {
     bind_divide(m);
     bind_overlap(m);
     bind_hyperbolic(m);
+    bind_layout(m);
     bind_mutable(m);
     bind_online(m);
 }

@@ -58,6 +58,7 @@ void bind_data(nb::module_& m);
 void bind_divide(nb::module_& m);
 void bind_hac(nb::module_& m);
 void bind_hyperbolic(nb::module_& m);
+void bind_layout(nb::module_& m);
 void bind_metrics(nb::module_& m);
 void bind_mutable(nb::module_& m);
 void bind_neighbors(nb::module_& m);

@@ -23,7 +23,7 @@ nb::tuple both_directions(In1<std::int64_t> indptr, In1<std::int32_t> indices, I
     {
         nb::gil_scoped_release release;
         require_graph(view(indptr), view(indices), value.size());
-        require(how >= 0 && how <= static_cast<int>(Combine::both_smaller), "no such way to combine two directions");
+        require(how >= 0 && how <= static_cast<int>(Combine::either_holds), "no such way to combine two directions");
         Interrupt interrupt = python_interrupt();
         edges = Symmetrize<Value>(indptr.data(), indices.data(), value.data(), indptr.shape(0) - 1,
                                   static_cast<Combine>(how), threads)

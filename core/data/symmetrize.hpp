@@ -31,8 +31,9 @@ struct Edges {
 };
 
 // What to do with an edge: keep it when either direction is there, with the larger or the smaller value or the mean
-// (a missing direction counts as 0), or only when both are, with the smaller or larger value.
-enum class Combine { either_larger, either_smaller, mean, both_larger, both_smaller };
+// (a missing direction counts as 0), or only when both are, with the smaller or larger value; or, for values in [0, 1],
+// with the probability a + b - ab that one of the two holds.
+enum class Combine { either_larger, either_smaller, mean, both_larger, both_smaller, either_holds };
 
 template <typename Value>
 class Symmetrize {
@@ -171,7 +172,10 @@ private:
             const std::int32_t j = out ? indices_[p] : q->from;
             if (out && in) {
                 const Value a = value_[p], b = q->value;
-                emit(j, how_ == Combine::mean ? Value{0.5} * (a + b) : larger ? std::max(a, b) : std::min(a, b));
+                emit(j, how_ == Combine::mean           ? Value{0.5} * (a + b)
+                        : how_ == Combine::either_holds ? a + b - a * b
+                        : larger                        ? std::max(a, b)
+                                                        : std::min(a, b));
             } else if (!both_needed) {
                 emit(j, (out ? value_[p] : q->value) * (how_ == Combine::mean ? Value{0.5} : Value{1.0}));
             }
