@@ -11,9 +11,14 @@ FEW_STEPS = {
 }
 
 
+def nightly(*values):
+    """A case of `pytest.mark.parametrize` for `make test-all`, which repeats the check of others on more data."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 def seeds(count: int, daily: int = 4) -> list:
     """Seeds 0 … count−1 for `pytest.mark.parametrize`, those after the first few for `make test-all`."""
-    return [*range(daily), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(daily, count))]
+    return [*range(daily), *map(nightly, range(daily, count))]
 
 
 def repeats(count: int) -> range:

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, squareform
 
@@ -66,7 +67,7 @@ def scipy_linkage(X: np.ndarray, method: str, metric: str | None = None) -> np.n
 
 
 @pytest.mark.parametrize(("method", "metric"), CASES)
-@pytest.mark.parametrize("block", [0, *(pytest.param(block, marks=pytest.mark.nightly) for block in range(1, 4))])
+@pytest.mark.parametrize("block", seeds(4, daily=1))
 def test_same_merges_as_scipy(method, metric, block):
     for seed in range(50 * block, 50 * block + 50):
         X = random_points(seed)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import seeds
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
@@ -19,7 +20,7 @@ def given_matrix(D: np.ndarray, linkage: str = "average", **params):
 
 
 @pytest.mark.parametrize("method", LINKAGES)
-@pytest.mark.parametrize("block", [0, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("block", seeds(2, daily=1))
 def test_same_merges_as_scipy(method, block):
     for seed in range(100 * block, 100 * block + 100):
         D = pdist(random_points(seed))

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from quick import nightly
 from scipy.cluster.hierarchy import linkage
 
 import cladify
@@ -56,7 +57,7 @@ def table_a(X):
     return X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
-STARTS = ["average", "complete", "ward", "random"]
+STARTS = ["average", "random", nightly("complete"), nightly("ward")]
 
 
 def start_from(start, X):
@@ -71,7 +72,7 @@ def start_from(start, X):
         ("iris", 7.8630e5),
         ("glass", 2.8830e6),
         ("segmentation", 3.3280e9),
-        ("spambase", 3.118e10),
+        nightly("spambase", 3.118e10),
     ],
 )
 def test_below_the_best_published_cost_from_every_start(dataset, name, bar, start):
@@ -79,9 +80,10 @@ def test_below_the_best_published_cost_from_every_start(dataset, name, bar, star
     assert 2 * objectives.dasgupta(cladify.refine(start_from(start, X), X), X) <= bar
 
 
-def test_below_the_best_published_cost_of_twenty_thousand_points(dataset):
-    X = table_a(dataset("letter")["X"].astype(np.float64))
-    assert 2 * objectives.dasgupta(cladify.refine(random_tree(len(X), 0), X), X) < 2.383e12
+@pytest.mark.parametrize(("name", "bar"), [("spambase", 3.118e10), nightly("letter", 2.383e12)])
+def test_below_the_best_published_cost_of_thousands_of_points(dataset, name, bar):
+    X = table_a(dataset(name)["X"].astype(np.float64))
+    assert 2 * objectives.dasgupta(cladify.refine(random_tree(len(X), 0), X), X) < bar
 
 
 @pytest.fixture(scope="module")
