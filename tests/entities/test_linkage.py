@@ -50,6 +50,15 @@ def test_a_cluster_counts_by_its_pairs():
     assert 0.0 <= LearnedLinkage(max_pairs=3).fit(X, y)(X[:50], X[50:]) <= 1.0
 
 
+def test_probabilities_are_those_of_the_classifier():
+    X, y = entities(200, 10, 2)
+    for model in ("logistic", "boosting"):
+        link = LearnedLinkage(model, n_neighbors=3).fit(X, y)
+        for size in (1, 7, 64):
+            A, B = X[:size], X[size : 2 * size]
+            assert (link.probability(A, B) == link.classifier_.predict_proba(pair_features(A, B))[:, 1]).all()
+
+
 def test_features_of_a_pair():
     values = pair_features(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 1.0], [3.0, 4.0]]))
     assert values == pytest.approx(np.array([[0.0, np.sqrt(2), 1.0, 1.0], [0.0, 5.0, 4.0, 3.5]]))
@@ -63,6 +72,8 @@ def test_bad_input():
         LearnedLinkage("forest").fit(X, y)
     with pytest.raises(InvalidInput, match="one row a pair"):
         LearnedLinkage(features=lambda A, B: np.ones(3)).fit(X, y)
+    with pytest.raises(InvalidInput, match="finite numbers"):
+        LearnedLinkage(features=lambda A, B: np.full_like(A, np.nan)).fit(X, y)
 
 
 def test_blocks_are_average_linkage_of_the_log_odds():
