@@ -6,17 +6,14 @@ import os
 import resource
 import signal
 import sqlite3
-import time
-from functools import partial
 
 import numpy as np
 import pytest
 
 import cladify.online
 from cladify.errors import FileError, InvalidInput
-from cladify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch, Rotate
+from cladify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC, Rotate
 
-KILLS = int(os.environ.get("CLADIFY_KILLS", "10"))
 KINDS = [Greedy, Rotate, Grinch, LiveTree, MiniBatchSCC, MiniBatchHAC]
 FOLDERS = [Grinch, MiniBatchSCC, MiniBatchHAC]  # sums, a graph and levels, a buffer: what a folder may hold
 
@@ -200,69 +197,3 @@ def fill_up(folder, said: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
     online.partial_fit(rows(1, 99))
     os.write(said, b"went-on")
-
-
-def row_of(item: int) -> np.ndarray:
-    row = np.random.default_rng(item).normal(size=5)
-    return (row / np.linalg.norm(row)).astype(np.float32)
-
-
-def work_for_ever(folder, seed: int, said: int) -> None:
-    """Adds and removes, and writes down each change when it has been acknowledged."""
-    online = cladify.online.open(folder)
-    rng = np.random.default_rng(seed)
-    while True:
-        if rng.random() < 0.6 or len(online) < 20:
-            first = int(online.ids_.max()) + 1
-            ids = list(range(first, first + int(rng.integers(1, 9))))
-            online.partial_fit(np.array([row_of(i) for i in ids]), ids=ids)
-            line = "+"
-        else:
-            ids = rng.permutation(online.ids_)[: int(rng.integers(1, 6))].tolist()
-            online.remove(ids)
-            line = "-"
-        if rng.random() < 0.05:
-            online.save(folder)
-        os.write(said, (" ".join([line, *map(str, ids)]) + "\n").encode())
-
-
-@pytest.mark.filterwarnings("ignore:.*fork")
-@pytest.mark.parametrize(
-    "kind", [partial(kind, n_neighbors=5) for kind in (Grinch, LiveTree, MiniBatchSCC)] + [Perch, MiniBatchHAC]
-)
-def test_killed_at_any_moment_nothing_acknowledged_is_lost(kind, tmp_path):
-    folder = tmp_path / "tree"
-    kind(n_jobs=1).partial_fit(np.array([row_of(i) for i in range(30)])).save(folder).close()
-    known = set(range(30))
-    rng = np.random.default_rng(0)
-    acknowledged = 0
-    for kill in range(KILLS):
-        read, write = os.pipe()
-        child = os.fork()
-        if child == 0:
-            try:
-                work_for_ever(folder, kill, write)
-            finally:
-                os._exit(1)
-        os.close(write)
-        with os.fdopen(read) as said:
-            lines = [said.readline()]  # it is at work
-            time.sleep(0.03 * float(rng.random()))
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            lines += said.readlines()
-        for line in lines:
-            sign, *ids = line.split()
-            known = known | {int(i) for i in ids} if sign == "+" else known - {int(i) for i in ids}
-        acknowledged += len(lines)
-        online = cladify.online.open(folder)
-        there = set(online.ids_.tolist())
-        # One change may have been made and not yet acknowledged.
-        assert len(there ^ known) <= 8 and (known <= there or there <= known)
-        state = online._begin()
-        assert state.tree.broken_rule(1e-6) == ""
-        assert state.graph is None or state.graph.broken_rule() == ""
-        assert np.allclose(state.search.z(state.items.slots), [row_of(i) for i in online.ids_], atol=1e-6)
-        known = there
-        online.close()
-    assert acknowledged >= 2 * KILLS

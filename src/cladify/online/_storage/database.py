@@ -132,8 +132,9 @@ class Store:
 
     @sync.setter
     def sync(self, sync: bool) -> None:
+        with _said(self.folder):
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         self._sync = sync
-        self._database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
