@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,11 +55,14 @@ class PointsEstimator(Estimator):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TreeEstimator(ClusterMixin, PointsEstimator):
     """Base of the estimators of trees: ``fit`` checks the parameters, calls ``_fit``, and keeps the tree and its cut.
 
-    With a parameter ``n_clusters`` or ``distance_threshold``, the cut it asks for becomes ``labels_``.
+    The cut that ``n_clusters``, or a parameter ``distance_threshold``, asks for becomes ``labels_``.
     """
+
+    n_clusters: int | None = None
 
     def fit(
         self, X: Any, y: Any = None, *, sample_weight: Any = None, progress: ProgressLike | Progress = None
@@ -131,11 +135,10 @@ class TreeEstimator(ClusterMixin, PointsEstimator):
 
     def _check_cut(self) -> None:
         """Before the work, not after it."""
-        n_clusters = getattr(self, "n_clusters", None)
         threshold = getattr(self, "distance_threshold", None)
-        optional(integer(low=1))("n_clusters", n_clusters)
+        optional(integer(low=1))("n_clusters", self.n_clusters)
         optional(number(low=0.0))("distance_threshold", threshold)
-        if n_clusters is not None and threshold is not None:
+        if self.n_clusters is not None and threshold is not None:
             raise InvalidInput("Give n_clusters or distance_threshold, not both.")
 
     def labels_for(self, n_clusters: int | None = None, *, height: float | None = None) -> np.ndarray:
@@ -148,8 +151,8 @@ class TreeEstimator(ClusterMixin, PointsEstimator):
 
     def _cut(self) -> np.ndarray | None:
         """The labels that the estimator's own parameters ask for."""
-        n_clusters, height = getattr(self, "n_clusters", None), getattr(self, "distance_threshold", None)
-        return None if n_clusters is None and height is None else self.labels_for(n_clusters, height=height)
+        height = getattr(self, "distance_threshold", None)
+        return None if self.n_clusters is None and height is None else self.labels_for(self.n_clusters, height=height)
 
     def _default_labels(self) -> np.ndarray:
         """The labels where no cut was asked for."""

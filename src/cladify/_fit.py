@@ -203,7 +203,7 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
         params["metric"] = points.metric if named else points.similarity
     weights = goal.weights(points, random_state=seed)
     starts = objective_methods(points, budget, jobs)
-    told, best, longest = [], None, 0.0
+    tried, best, longest = [], None, 0.0
     for i, method in enumerate(starts):
         began = time.monotonic()
         left = max(budget - (began - start), 0.0)
@@ -219,12 +219,12 @@ def best_tree(X: Any, objective: str, budget: float, *, sample_weight: Any, repo
         )
         now = time.monotonic()
         longest = max(longest, now - began)
-        told.append(f"{method} + refine {value:.6g} ({now - start:.1f} s)")
+        tried.append(f"{method} + refine {value:.6g} ({now - start:.1f} s)")
         if best is None or (value > best[0] if goal.maximize else value < best[0]):
             best = value, method, tree
     assert best is not None
     _, method, tree = best
-    tree.info["auto"] = f"{goal.name}: {', '.join(told)}; kept {method}"
+    tree.info["auto"] = f"{goal.name}: {', '.join(tried)}; kept {method}"
     return tree
 
 

@@ -166,7 +166,7 @@ METHODS: dict[str, Method] = {
                lambda size: size.n * 4.0 * size.d + 3.0 * graph_bytes(size),
                inputs=_VECTORS, metrics=_SUMS, exact=False, draws=True, online=True),
         Method("ohac", "OHAC", _ONLINE, "online",
-               "What lies above a new point's neighbour is put together anew; a baseline.",
+               "Rebuilds the path above a new point's neighbour; a baseline.",
                lambda size, machine: 2.0 * arrivals(size, machine), online_bytes,
                inputs=_VECTORS, metrics=_SUMS, exact=False, draws=True, online=True),
         Method("perch", "Perch", _ONLINE, "online",
@@ -213,7 +213,7 @@ METHODS: dict[str, Method] = {
     )
 }  # fmt: skip
 
-#: What people call methods elsewhere -> how to ask for them here.
+#: Names of methods in other libraries -> the call here.
 HINTS = {
     "agglomerative": "method='hac'",
     "average": "method='hac', linkage='average'",

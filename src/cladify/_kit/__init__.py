@@ -1,1 +1,1 @@
-"""What every part of cladify stands on and nothing in it knows of trees: checks, files, threads, progress."""
+"""Helpers without knowledge of trees: checks of parameters, files, threads, progress."""

@@ -70,7 +70,7 @@ class Format:
     version : int
         The newest version that can be read, and the one that is written.
     what, writer : str
-        For messages: what such a file holds, and who writes it.
+        For messages: the content of such a file, and the function that writes it.
     dtypes : mapping
         The types that each array may have.
     required : tuple of str
@@ -283,7 +283,7 @@ def first_line(error: Exception) -> str:
 
 
 def plain(value: Any) -> Any:
-    """``value`` with nothing in it that JSON cannot hold; what has no JSON form becomes its ``repr``."""
+    """``value`` in a form that JSON holds; values without one become their ``repr``."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):

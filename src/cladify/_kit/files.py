@@ -1,4 +1,4 @@
-"""What all readers share: finding the file, choosing the reader, and turning any failure into one readable line."""
+"""Shared by all readers: find the file, choose the reader, report any failure in one line."""
 
 from __future__ import annotations
 

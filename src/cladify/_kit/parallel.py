@@ -65,7 +65,7 @@ _within = threading.local()
 
 @lru_cache(maxsize=1)
 def _blas_libraries(n_modules: int) -> Any:
-    """What sets the threads of the libraries that are loaded; the search takes milliseconds, so only after imports."""
+    """The controller of the threads of BLAS and OpenMP; made after imports, as the search takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

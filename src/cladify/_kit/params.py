@@ -103,7 +103,7 @@ def number(low: float | None = None, high: float | None = None, *, open_low: boo
 
 
 def optional(check: Check) -> Check:
-    """A check for an estimator's table of parameters: None, or what ``check`` accepts."""
+    """A check for an estimator's table of parameters: None, or a value that ``check`` accepts."""
     return lambda name, value: None if value is None else check(name, value)
 
 

@@ -26,7 +26,7 @@ ProgressLike = bool | Callback | None
 
 
 class Progress:
-    """Forwards ``(stage, done, total)`` to a callback, or to nobody."""
+    """Forwards ``(stage, done, total)`` to a callback, if there is one."""
 
     def __init__(self, callback: Callback | None = None) -> None:
         self._callback = callback

@@ -23,7 +23,6 @@ __all__ = ["SHARED_CHECKS", "RoundMethod", "RoundsEstimator", "round_method"]
 SHARED_CHECKS: dict[str, Any] = {
     "n_neighbors": optional(integer(low=1)),
     "linkage": choice("average", "single", "complete", "ward"),
-    "n_clusters": optional(integer(low=1)),
     "cut": choice("exact", "round"),
 }
 
@@ -79,7 +78,6 @@ class RoundsEstimator(TreeEstimator):
     metric: Any = "sqeuclidean"
     n_neighbors: int | None = 25
     linkage: str = "average"
-    n_clusters: int | None = None
     cut: str = "exact"
     distance_threshold: float | None = None
     n_jobs: int | None = -1
@@ -89,7 +87,7 @@ class RoundsEstimator(TreeEstimator):
         return [scale.floor]
 
     def _rule(self) -> dict[str, Any]:
-        """What else :func:`run_rounds` should know."""
+        """Further arguments of :func:`run_rounds`."""
         return {}
 
     def _fit(self, points: Points, report: Progress) -> Tree:

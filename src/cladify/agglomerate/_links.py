@@ -1,4 +1,4 @@
-"""What the round-based methods merge on: a graph of similarities between points, 0 where there is no edge.
+"""The input of the round-based methods: a graph of similarities between points, 0 where there is no edge.
 
 A similarity graph is taken as it is. For distances an edge counts as ``missing − d``, where ``missing`` is the largest
 distance of the graph: the mean over the pairs of two clusters is then their mean distance, with the pairs that have no
@@ -35,13 +35,13 @@ class Scale:
     Attributes
     ----------
     kind : "similarity" or "distance"
-        What the user's thresholds are.
+        Kind of the user's thresholds.
     ceiling : float
         For distances d, the similarity is ``ceiling − d``.
     to_height : HeightRule
         The height of a similarity.
     top, floor : float
-        The largest similarity of two points, and one that no two points are below; what no rule merges is joined there.
+        The largest similarity of two points, and a lower bound of all, at which unmerged parts are joined.
     nearest : float
         For distances: the smallest one above 0.
     info : dict
@@ -92,7 +92,7 @@ class Links(Scale, EdgeLists):
         return edges
 
     def take32(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The edges, handed over in float32; `scale` takes up what that cannot hold."""
+        """The edges, handed over in float32; `scale` absorbs a power of two where they are too large."""
         indptr, indices, value = self.take()
         if value.dtype != np.float32 and (largest := float(np.abs(value).max(initial=0.0))) > float(
             np.finfo(np.float32).max
@@ -108,7 +108,7 @@ class Links(Scale, EdgeLists):
 
 @dataclass(frozen=True)
 class Spread:
-    """What a scale needs to know of the values of a graph; those of its parts add up.
+    """The range of the values of a graph; the ranges of parts can be added.
 
     Attributes
     ----------

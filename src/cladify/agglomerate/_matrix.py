@@ -146,10 +146,10 @@ def _nodes(ids: np.ndarray, distinct: Distinct, n: int) -> np.ndarray:
 def distance_matrix(
     X: Any, similarity: Similarity, dtype: np.dtype, n_jobs: int | None, report: Progress
 ) -> tuple[np.ndarray, float]:
-    """The upper half of the matrix of distances, row by row; and what to add to each (see :func:`_zero_height`)."""
+    """The upper half of the matrix of distances, row by row; and the shift of each (see :func:`_zero_height`)."""
     n = X.shape[0]
     distance = np.empty(n * (n - 1) // 2, dtype=dtype)
-    # Products of float32 rows lose the digits that tell near points apart.
+    # Products of float32 rows lose the digits in which near points differ.
     exact = similarity.order is not None and not similarity.is_given
 
     def rows_of(part: slice) -> Any:
@@ -180,7 +180,7 @@ def distance_matrix(
 
 
 def _zero_height(similarity: Similarity, low: float, high: float) -> float:
-    """What to add to values in [low, high] so that they are heights; distances are checked.
+    """The shift from values in [low, high] to heights; distances are checked.
 
     Similarities w of a known largest value are heights already (1 − cos, 1 − w). Others count as −w, and the largest
     one, that of a point with itself included, is height 0.

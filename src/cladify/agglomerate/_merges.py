@@ -1,4 +1,4 @@
-"""Merges: what every linkage algorithm hands back, before it becomes a `Tree`."""
+"""Merges: the result of every linkage algorithm, from which a `Tree` is made."""
 
 from __future__ import annotations
 

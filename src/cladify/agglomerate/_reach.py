@@ -115,7 +115,7 @@ class _Points:
 
     def __init__(self, rows: Any, core: np.ndarray, unit: float) -> None:
         self.rows = rows
-        self.unit = unit  # what 1 in the data is in the rows
+        self.unit = unit  # the length in the rows of 1 in the data
         self.core = core
         self.square = row_squares(rows)
         self.longest = float(np.sqrt(self.square.max()))
@@ -161,7 +161,7 @@ class _Points:
             gap = np.maximum(np.sqrt(((centres - centre) ** 2).sum(axis=1)) - radii - radius, 0.0)
             value, ids, groups = distance[part], found[part], np.full((len(own), m), -1, dtype=np.int32)
             margin = self._rounding(float(np.sqrt(square.max())))
-            # float32 proposes where it tells distances apart, and otherwise float64.
+            # Candidates come from float32 where it resolves the distances, otherwise from float64.
             single = low is not None and margin <= 0.05 * float(bound[part].min())
             all_rows, all_squares = low if single and low is not None else (self.rows, self.square)
             left, left_square = all_rows[own], all_squares[own]

@@ -1,4 +1,4 @@
-"""What the round-based methods share: the run of the rounds, its merges as a tree with levels, every round as labels.
+"""Shared by the round-based methods: the loop over rounds, its merges as a tree with levels, every round as labels.
 
 A method is a rule that a contraction repeats. A contraction is the state of the clusters between two rounds: of a
 graph (the native core's) or of vectors (:mod:`cladify.agglomerate._centroids`); both have ``round(threshold, pairs,
@@ -132,7 +132,7 @@ def contraction(links: Links, linkage: str, sample_weight: np.ndarray | None, n_
 def _check_room(n: int, edges: int, linkage: str, threads: int) -> None:
     """Raise before a contraction that would not fit.
 
-    The edges of merged clusters are written anew, with a quarter of room to spare and a chunk a thread
+    The edges of merged clusters are written again, with a quarter of room to spare and a chunk a thread
     (``core/common/lists.hpp``); a point has some numbers of its own, and a table of all points is kept a thread.
     """
     edge = 4 + (8 if linkage in ("average", "single") else 16)

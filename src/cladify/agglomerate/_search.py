@@ -84,6 +84,6 @@ def search_some(hac: Any, mean32: np.ndarray, rows: np.ndarray, n_jobs: int | No
         hac.begin(rows)
         scan(hac.scan, rows, _ROWS, whole_rows=False)
     again = hac.settle()
-    if len(again):  # float32 cannot tell their nearest apart
+    if len(again):  # float32 does not resolve their nearest
         scan(hac.scan_again, again, 64, whole_rows=True)
         hac.settle_again()

@@ -1,4 +1,4 @@
-"""Trees that stop at a height: what lies above it is one node."""
+"""Trees cut off at a height: all nodes above it become one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tree_of_parts(left: np.ndarray, right: np.ndarray, height: np.ndarray, n: in
     parent[root] = -1
     parent[left] = parent[right] = np.arange(n, root)
     heights = np.concatenate([np.zeros(n), height, [np.inf]])
-    # What is higher than the threshold goes, and its children move up to the root; parents come after children.
+    # Nodes above the threshold are removed, and their children move up to the root; parents come after children.
     high = heights > threshold
     high[:n] = False
     parent[high[parent] & (parent >= 0)] = root

@@ -133,9 +133,9 @@ def _native_limit(stop: float, linkage: str, similarity: Similarity) -> float:
 
 @dataclass
 class _Points:
-    mean: np.ndarray  # float64 rows, near the origin and of moderate size, so that float32 tells them apart
+    mean: np.ndarray  # float64 rows, near the origin and of moderate size, so that float32 resolves them
     spread: np.ndarray  # V of every row
-    unit: float  # what 1 in `mean` is in X, a power of two
+    unit: float  # the length in X of 1 in `mean`, a power of two
     duplicates_first: bool  # whether equal points are at distance 0
 
 

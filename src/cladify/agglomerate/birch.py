@@ -77,7 +77,6 @@ class Birch(TreeEstimator):
 
     threshold: float = 0.5
     branching_factor: int = 50
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     n_jobs: int | None = -1
 
@@ -148,7 +147,7 @@ def _cf_parents(root: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _with_points(parent: np.ndarray, nearest: np.ndarray, n: int) -> Tree:
-    """The tree of the points below their subclusters, without what has no point below it."""
+    """The tree of the points below their subclusters, without nodes that have no point below them."""
     used = np.zeros(len(parent), dtype=bool)
     level = np.unique(nearest)
     while len(level):  # up, all at once

@@ -112,7 +112,7 @@ class CondensedTree:
         cluster, leaves = np.full(n, -1, dtype=np.int64), np.zeros(n)
         cluster[self.child[points]] = home[self.parent[points] - n]
         leaves[self.child[points]] = self.lambda_val[points]
-        if len(clusters) == 1 and clusters[0] == n:  # one cluster: only what stays as long as its last split
+        if len(clusters) == 1 and clusters[0] == n:  # one cluster: only the points that stay until its last split
             cluster[leaves < top[0]] = -1
         labels, probability = np.full(n, -1, dtype=np.int64), np.zeros(n)
         inside = np.flatnonzero(cluster >= 0)

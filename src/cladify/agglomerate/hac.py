@@ -118,7 +118,6 @@ class HAC(TreeEstimator):
     linkage: str = "average"
     metric: Any = "sqeuclidean"
     epsilon: float = 0.0
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     full_tree: bool = True
     n_jobs: int | None = -1

@@ -83,7 +83,7 @@ class ReciprocalNN(RoundsEstimator):
         return {"epsilon": float(self.epsilon)}
 
     def _exact(self, n_clusters: int) -> np.ndarray:
-        # Below the joined top the tree is binary, and its heights tell which merges come first, whatever their round.
+        # Below the joined top the tree is binary, and its heights order the merges, whatever their round.
         if self.tree_.info["n_parts"] <= n_clusters <= self.tree_.n_leaves:
             return self.tree_.cut(n_clusters=n_clusters)
         return self.rounds_.exact(n_clusters)

@@ -110,7 +110,6 @@ class RobustSingleLinkage(TreeEstimator):
     min_cluster_size: int = 5
     cluster_selection_method: str = "eom"
     allow_single_cluster: bool = False
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     n_jobs: int | None = -1
 
@@ -185,7 +184,7 @@ def _tree_of(edges: Spanning, n: int) -> Tree:
 
 
 def _binary(merges: Any, n: int) -> Tree:
-    """The tree of merges that the core has sorted; what it calls similarity is minus the height."""
+    """The tree of merges that the core has sorted; its similarities are minus the heights."""
     if n == 1:
         return Tree([-1])
     left, right, similarity = _core.merge_nodes(*merges[:3])

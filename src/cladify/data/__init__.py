@@ -1,4 +1,4 @@
-"""What X is: rows, graphs and given pairs, with the metric between them, checked and decided once."""
+"""Input data: rows, graphs and given pairs, with the metric between them, checked once."""
 
 from cladify.data.features import FeatureMap
 from cladify.data.graph import NeighborGraph

@@ -6,7 +6,7 @@ whether anything outside the candidates could belong to the ``k`` nearest. Rows 
 far apart compared with their size) are searched again by float64 products. Ties go to the smaller id.
 
 Within one set of points a block serves its rows and its columns, so each pair is computed once. Blocks are fixed and
-what a row keeps does not depend on the order of the blocks: any number of threads gives the same result.
+the candidates of a row do not depend on the order of the blocks: any number of threads gives the same result.
 """
 
 from __future__ import annotations

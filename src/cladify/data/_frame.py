@@ -96,7 +96,7 @@ class Rows:
     data : C-contiguous float32 or float64 array, or CSR
         The rows as they came.
     factor : float64 array
-        What cosine multiplies each row with; empty for other metrics.
+        1 / length of each row for cosine; empty for other metrics.
     z : float32 array, CSR or Prepared
     bias : float32 array
         −|z|²/2 for distances, 0 for products.
@@ -115,7 +115,7 @@ class Rows:
     def of(cls, X: Any, frame: Frame, n_jobs: int | None = -1, *, keep: bool = True) -> Rows:
         """Prepare the rows of ``X``, which may differ from those the frame was made for.
 
-        Dense ``z`` that are not to be kept are made anew whenever they are asked for: a search that takes them block by
+        Dense ``z`` that are not to be kept are computed on each access: a search that takes them block by
         block then needs no copy of the data.
         """
         factor = _factor(X, frame.order)

@@ -58,5 +58,5 @@ def frozen(values: Any, dtype: type, name: str) -> np.ndarray:
 
 
 def precision(values: Any) -> type:
-    """float64 for what comes as that, float32 for everything else."""
+    """float64 for float64 values, float32 for all others."""
     return np.float64 if getattr(values, "dtype", None) == np.float64 else np.float32

@@ -8,7 +8,7 @@ __all__ = ["HeightRule"]
 
 
 class HeightRule(NamedTuple):
-    """``height = shift + slope · value``, 0 for equal points where the metric can tell.
+    """``height = shift + slope · value``, 0 for equal points where the metric has a largest value.
 
     Distances are heights as they are, (0, 1). A similarity of known largest value counts from there: cosine weights as
     (2, −2), which is 1 − cos, kernels as (1, −1). Where no largest value is known, (0, −1), heights count from the

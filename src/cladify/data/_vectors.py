@@ -221,7 +221,7 @@ def _as_dense(X: Any, name: str) -> np.ndarray:
 
 
 def _work_dtype(dtype: np.dtype) -> type:
-    """float32 for what it holds exactly, float64 otherwise."""
+    """float32 for types that it holds exactly, float64 otherwise."""
     return np.float32 if np.can_cast(dtype, np.float32, "safe") else np.float64
 
 

@@ -60,9 +60,9 @@ class NeighborGraph:
     distance : float32 or float64 array of shape (n_edges,), optional
         Distances; at least one of the two is needed, and the other follows from it (see the top of this module).
     metric : str or Similarity
-        What the values were computed by; ``"precomputed"`` for values from elsewhere.
+        The metric of the values; ``"precomputed"`` for values from elsewhere.
     kind : "similarity" or "distance", optional
-        Which of the two the metric is, where its name does not tell.
+        The kind of the metric, where its name is not known.
     symmetric : bool, optional
         Whether every edge has its reverse with the same value; found out where not given.
     scale : float, optional
@@ -294,7 +294,7 @@ class NeighborGraph:
         component is left (Borůvka's rounds; each link goes both ways and has its true value). A component of more
         than 256 points searches from 256 of them, evenly spaced; with smaller ones the links are those of the minimum
         spanning tree over the components. Without ``X``, the first point of every component is linked to the
-        first point of the largest one with weight 0 (distances: infinity). ``info["connected"]`` says what was done.
+        first point of the largest one with weight 0 (distances: infinity). ``info["connected"]`` counts the links.
 
         Parameters
         ----------

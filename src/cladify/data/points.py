@@ -1,4 +1,4 @@
-"""What X is, decided once: every estimator, objective and search works on :class:`Points`, and asks nothing again.
+"""Checks and conversion of X: every estimator, objective and search works on :class:`Points`.
 
 =============================== ============================ ========================================================
 ``X``                           ``metric``                   is read as
@@ -15,7 +15,7 @@ n × n array                     ``"precomputed-similarity"`` a matrix of simila
 SciPy sparse, n × n             ``"precomputed-similarity"`` a graph of similarities, 0 where nothing is stored
 =============================== ============================ ========================================================
 
-Values that contradict what they are said to be (a negative distance, a distance of a point to itself) raise an error
+Values that contradict their kind (a negative distance, a distance of a point to itself) raise an error
 that names the other reading. Values that only look like something else raise a warning that names it: similarities that
 are 0 on the diagonal and meet the triangle inequality, and large sparse rows that are a symmetric matrix
 (:func:`cladify.neighbors`). ``X`` itself is never changed. ``predict`` takes rows for rows and, for given values, those
@@ -86,7 +86,7 @@ class Points:
 
     @property
     def kind(self) -> Kind:
-        """What the values of pairs are: distances or similarities."""
+        """Kind of the values of pairs: "distance" or "similarity"."""
         return self.data.kind if self.is_graph else self.similarity.kind
 
     @property
@@ -131,7 +131,7 @@ class Points:
 
     @cached_property
     def searched(self) -> Any:
-        """What new points are compared with: rows, or rows of values."""
+        """The rows that new points are compared with, or rows of values."""
         return self.data.to_scipy("distance" if self.kind == "distance" else "weight") if self.is_graph else self.data
 
     @cached_property

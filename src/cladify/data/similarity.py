@@ -100,10 +100,10 @@ class Similarity:
     needs_nonzero_rows = False
     #: Whether squares of the values of rows are worked out, which must then be neither infinite nor 0.
     squares = True
-    #: What a linkage method shows for a value.
+    #: The height of a value in a tree.
     to_height: HeightRule = HeightRule(0.0, 1.0)
-    #: What orders neighbours the way the metric does: "distance" (squared Euclidean), "angle" (the same between rows
-    #: scaled to length 1), "product" (⟨x, y⟩), or None where only blocks of values tell.
+    #: The simpler value that orders neighbours as the metric does: "distance" (squared Euclidean), "angle" (the same
+    #: between rows scaled to length 1), "product" (⟨x, y⟩), or None where there is none.
     order: Literal["distance", "angle", "product"] | None = None
 
     def from_order(self, values: np.ndarray, width: int) -> np.ndarray:
@@ -111,7 +111,7 @@ class Similarity:
         return values
 
     def check(self, X: Any, *, name: str = "X", min_rows: int = 1) -> Any:
-        """``X`` in the form the metric works on, or an error that says what is wrong with it."""
+        """``X`` in the form the metric works on, or an error."""
         nonzero = self.needs_nonzero_rows
         return check_vectors(X, name=name, min_rows=min_rows, nonzero_rows=nonzero, squares=self.squares)
 
@@ -132,7 +132,7 @@ class Similarity:
         n_jobs: int | None = -1,
         report: Progress | None = None,
     ) -> np.ndarray:
-        """Values between all rows of ``X``, or of ``X[order]``; the diagonal is whatever the metric says.
+        """Values between all rows of ``X``, or of ``X[order]``; the diagonal has the metric's own values.
 
         Blocks of rows are filled side by side; memory beside the result: a few blocks.
         """

@@ -1,4 +1,4 @@
-"""Data to try things on: a real corpus, and sets on which theory says what a method finds."""
+"""Data to try things on: a real corpus, and sets with known results for some methods."""
 
 from cladify.datasets._planted import Planted
 from cladify.datasets.btgm import Btgm, btgm

@@ -1,4 +1,4 @@
-"""`Planted`: data with the clusters that theory promises to find, and what the generators of such data share."""
+"""`Planted`: data with the clusters that theory promises to find, and helpers of the generators."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Docstrings:
 
     @property
     def described(self) -> list[str]:
-        """Name and summary of each: what names of groups are made from."""
+        """Name and summary of each; names of groups are made from these."""
         return [f"{name}. {summary}" for name, summary in zip(self.names, self.summaries, strict=True)]
 
 
@@ -177,7 +177,7 @@ def _public(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _subject(text: str) -> str:
-    """A docstring without its examples and references, whose words say little about what the thing is."""
+    """A docstring without its examples and references, whose words say little about the subject."""
     kept = []
     skipping = False
     lines = text.splitlines()

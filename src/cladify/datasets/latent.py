@@ -168,7 +168,7 @@ def make_noisy_separated(
     noise: float = 0.25,
     random_state: Any = None,
 ) -> Planted:
-    r"""Clusters in which some points have their nearest neighbour elsewhere, and still sets of points tell the truth.
+    r"""Clusters in which some points have their nearest neighbour elsewhere, while sets of points show the clusters.
 
     Noisy separation ([1]_, assumption 3) lets a point b prefer a point d of another cluster to one of its own, provided
     that some point of its cluster has b as nearest neighbour; sets of two points or more must be separated. Trees that
@@ -177,7 +177,7 @@ def make_noisy_separated(
 
     Points have length 1; with cluster direction :math:`u_C` they are
     :math:`x = \tfrac{1}{2} u_{C} + \dots`, so that two points of a cluster have cosine ¼; misleading pairs have .28, a
-    misled point and its follower .26, and other pairs 0. Sums of points lose what misleads: the linkage is the cosine
+    misled point and its follower .26, and other pairs 0. Sums of points are not misled: the linkage is the cosine
     of sums, and the latent graph has a clique a cluster.
 
     Parameters
@@ -217,7 +217,7 @@ def make_noisy_separated(
             "clusters of two points or more. Ask for more points, fewer clusters or more noise."
         )
     within, misleading, following = 0.25, 0.28, 0.01
-    # Coordinates: one a cluster, one a misled pair, one a follower and its leader, one a point for what length is left.
+    # Coordinates: one a cluster, one a misled pair, one a follower and its leader, one a point for the rest.
     pairs, leads = len(misled) // 2, len(misled)
     row = [np.arange(n), misled, misled, follower]
     column = [y, n_clusters + np.arange(leads) // 2]

@@ -37,7 +37,7 @@ _RECALL = 0.95
 
 @dataclass(frozen=True)
 class _Size:
-    """The facts about the data that :func:`cladify._estimator.tell` records."""
+    """The facts about the data that :func:`cladify._estimator.complete_info` records."""
 
     metric: str
     n: int

@@ -16,10 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from cladify._kit.arrays import read_npy
 from cladify._kit.files import find_file, listing, reading
+from cladify._kit.parallel import row_blocks
 from cladify._kit.progress import Progress
+from cladify.data._vectors import check_vectors
 from cladify.distributed._job import Job, require_dask, run
 from cladify.errors import FileError, InvalidInput
+from cladify.io._tables import read_table_vectors, table_width
 
 __all__ = ["ShardedVectors", "open_vectors"]
 
@@ -158,9 +162,6 @@ def _of_dask(X: Any) -> tuple[list[str], list[Any]]:
 def _of_array(X: Any, client: Any, part_bytes: int) -> tuple[list[str], list[Any], list[Any]]:
     from dask import delayed
 
-    from cladify._kit.parallel import row_blocks
-    from cladify.data._vectors import check_vectors
-
     X = check_vectors(X, accept_sparse=False)
     blocks = row_blocks(X.shape[0], max(1, part_bytes // (4 * X.shape[1])))
     held = client.scatter([_float32(X[rows]) for rows in blocks], hash=False)
@@ -201,8 +202,6 @@ class _Cut:
 
 def _ranges(path: str, column: Any, part_bytes: int) -> list[_Cut]:
     """How a shard is cut into parts."""
-    from cladify._kit.parallel import row_blocks
-
     kind = _kind(path)
     with reading(path, kind):
         if kind == ".parquet":
@@ -215,8 +214,6 @@ def _ranges(path: str, column: Any, part_bytes: int) -> list[_Cut]:
 
 def _row_groups(path: str, column: Any, part_bytes: int) -> list[_Cut]:
     import pyarrow.parquet as pq
-
-    from cladify.io._tables import table_width
 
     most = _rows(part_bytes, table_width(path, ".parquet", column))
     with pq.ParquetFile(path) as file:
@@ -242,8 +239,6 @@ def _rows(part_bytes: int, d: int) -> int:
 
 def _read(path: str, column: Any, cut: _Cut) -> np.ndarray:
     """One part of a shard."""
-    from cladify.io._tables import read_table_vectors
-
     kind = _kind(path)
     with reading(path, kind):
         if kind == ".parquet":
@@ -260,8 +255,6 @@ def _kind(path: str) -> str:
 def _open(path: str, kind: str) -> Any:
     """A ``.npy`` file or a Zarr array, of which nothing is read yet."""
     if kind == ".npy":
-        from cladify._kit.arrays import read_npy
-
         return read_npy(path)
     try:
         import zarr

@@ -1,7 +1,7 @@
 """`TreeFolder`: a tree on disk that need not fit in memory, a top and what is below it.
 
 The *top* is a :class:`Tree` over groups of leaves. Below it every group has a tree of its own, and these lie in Parquet
-files one after another in the top's depth-first order: what is below any node of the top is one range of rows, and
+files one after another in the top's depth-first order: the leaves below any node of the top are one range of rows, and
 nothing else is read for it.
 
 ``tree.json``

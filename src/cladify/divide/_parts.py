@@ -92,7 +92,7 @@ class Part(ABC):
 
 @dataclass
 class DensePart(Part):
-    """A matrix of the weights between what the points stand for."""
+    """A matrix of the weights between points, times their masses."""
 
     W: np.ndarray
     mass: np.ndarray
@@ -137,7 +137,7 @@ class DensePart(Part):
 
 @dataclass
 class GraphPart(Part):
-    """A sparse symmetric matrix of the weights between what the points stand for."""
+    """A sparse symmetric matrix of the weights between points, times their masses."""
 
     W: Any
     mass: np.ndarray
@@ -195,7 +195,7 @@ class FeaturePart(Part):
 
     @cached_property
     def self_weight(self) -> np.ndarray:
-        """What the formula gives for a point with itself."""
+        """The weight of a point with itself by the formula."""
         square = np.einsum("ij,ij->i", self.z, self.z, dtype=np.float64)
         return self.shift + 2.0 * self.offset + self.scale * square
 

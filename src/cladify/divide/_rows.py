@@ -45,14 +45,14 @@ def shuffled_features(features: FeatureMap, order: np.ndarray, n_jobs: int | Non
 
 @contextmanager
 def leaf_counter(report: Progress, stage: str, n: int) -> Iterator[Callable[[int], None]]:
-    """What native code calls with the number of points that are leaves by now."""
+    """A callback of native code that gets the number of points that are leaves so far."""
     with report.stage(stage, total=n) as advance:
         seen = 0
 
-        def tell(done: int) -> None:
+        def count(done: int) -> None:
             nonlocal seen
             advance(done - seen)
             seen = done
 
-        yield tell
-        tell(n)
+        yield count
+        count(n)

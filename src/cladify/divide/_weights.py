@@ -37,7 +37,7 @@ class Weights:
     to_height : HeightRule
         The height of a mean weight.
     run : callable
-        ``run(parameters, threads, tell)`` splits them: parents, heights, and ``inside`` as it was used.
+        ``run(parameters, threads, on_leaves)`` splits them: parents, heights, and ``inside`` as it was used.
     info : dict
         For the tree's info.
     """
@@ -68,14 +68,14 @@ def _feature_weights(points: Points, random: np.random.Generator, n_jobs: int | 
     if rule.is_open:
         rule = rule.from_top(float(squared_norms(z).max()) * features.scale)
     if points.kind == "similarity":
-        # Rows that share a direction, as embeddings do, are told apart better about their mean.
+        # Rows that share a direction, as embeddings do, differ more clearly about their mean.
         mean = z.mean(axis=0, dtype=np.float64).astype(np.float32)
         z -= mean
         offset = offset + features.scale * (z @ mean)
         shift = shift + features.scale * float(mean.astype(np.float64) @ mean)
 
-    def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
-        return _core.bisect_features(z, order, offset, features.scale, shift, parameters, threads, tell)
+    def run(parameters: Any, threads: int, on_leaves: Any) -> tuple[np.ndarray, np.ndarray, float]:
+        return _core.bisect_features(z, order, offset, features.scale, shift, parameters, threads, on_leaves)
 
     info: dict[str, Any] = {"weights": "features" if features.exact else "random features"}
     if not features.exact:
@@ -109,8 +109,8 @@ def _matrix_weights(points: Points, random: np.random.Generator, n_jobs: int | N
         report=report,
     )
 
-    def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
-        return _core.bisect_matrix(weight, order, parameters, threads, tell)
+    def run(parameters: Any, threads: int, on_leaves: Any) -> tuple[np.ndarray, np.ndarray, float]:
+        return _core.bisect_matrix(weight, order, parameters, threads, on_leaves)
 
     return Weights(n, _sign(points), points.heights.from_top(float(weight.max())), run, {"weights": "matrix"})
 
@@ -125,8 +125,8 @@ def _graph_weights(points: Points, random: np.random.Generator, n_jobs: int | No
         raise InvalidInput(f"values of pairs of up to {largest:.1e} are too large; divide the data first.")
     weight = wide.astype(np.float32)
 
-    def run(parameters: Any, threads: int, tell: Any) -> tuple[np.ndarray, np.ndarray, float]:
-        return _core.bisect_graph(indptr, indices.copy(), weight, order, parameters, threads, tell)
+    def run(parameters: Any, threads: int, on_leaves: Any) -> tuple[np.ndarray, np.ndarray, float]:
+        return _core.bisect_graph(indptr, indices.copy(), weight, order, parameters, threads, on_leaves)
 
     return Weights(n, -1.0, links.to_height, run, {**links.info, "weights": "graph"})
 

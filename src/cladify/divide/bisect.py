@@ -132,7 +132,6 @@ class BisectConquer(TreeEstimator):
     inside: float | str = "auto"
     n_init: int = 4
     n_iter: int = 8
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1
@@ -150,8 +149,8 @@ class BisectConquer(TreeEstimator):
         parameters = self._parameters(theta, int(random.integers(2**63)))
         parameters.sign = weights.sign
         parameters.height_shift, parameters.height_scale = weights.to_height
-        with leaf_counter(report, "bisect", n) as tell:
-            parent, height, inside = weights.run(parameters, threads, tell)
+        with leaf_counter(report, "bisect", n) as on_leaves:
+            parent, height, inside = weights.run(parameters, threads, on_leaves)
         np.maximum(height, 0.0, out=height)
         parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
         info = {"method": "bisect", "delta": self.delta, "theta": theta, "inside": inside, **weights.info}

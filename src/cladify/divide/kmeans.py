@@ -9,7 +9,7 @@ from cladify import _core
 from cladify._estimator import TreeEstimator
 from cladify._kit.memory import check_memory
 from cladify._kit.parallel import resolve_jobs
-from cladify._kit.params import check_int, check_random_state, choice, integer, number, optional
+from cladify._kit.params import check_int, check_random_state, choice, integer, number
 from cladify._kit.progress import Progress
 from cladify.data.points import Points
 from cladify.data.similarity import get_similarity
@@ -75,7 +75,6 @@ class BisectingKMeans(TreeEstimator):
 
     _checks: ClassVar = {
         "metric": choice("sqeuclidean", "euclidean", "cosine"),
-        "n_clusters": optional(integer(low=1)),
         "theta": integer(low=1),
         "n_init": integer(low=1),
         "n_iter": integer(low=1),
@@ -83,7 +82,6 @@ class BisectingKMeans(TreeEstimator):
     }
 
     metric: str = "sqeuclidean"
-    n_clusters: int | None = None
     theta: int = 1
     n_init: int = 1
     n_iter: int = 100
@@ -104,7 +102,7 @@ class BisectingKMeans(TreeEstimator):
         check_memory(4 * threads * theta**2, f"average linkage of {theta} points", "use a smaller theta.")
         features, unit = similarity.features(points.rows).in_units()
         z = shuffled_features(features, order, self.n_jobs)
-        with leaf_counter(report, "k-means", n) as tell:
+        with leaf_counter(report, "k-means", n) as on_leaves:
             parent, height = _core.divide_kmeans(
                 z,
                 order,
@@ -117,7 +115,7 @@ class BisectingKMeans(TreeEstimator):
                 (self.n_clusters or 0) - 1 if stop else -1,
                 int(random.integers(2**63)),
                 threads,
-                tell,
+                on_leaves,
             )
         height *= unit
         parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them

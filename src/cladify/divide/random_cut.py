@@ -68,7 +68,6 @@ class RandomCut(TreeEstimator):
     _finite: ClassVar = False
 
     metric: str = "sqeuclidean"
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1

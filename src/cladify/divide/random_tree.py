@@ -54,7 +54,6 @@ class RandomTree(TreeEstimator):
     _checks: ClassVar = {"kind": choice("uniform", "path")}
 
     kind: str = "uniform"
-    n_clusters: int | None = None
     random_state: Any = None
 
     def _fit(self, points: Points, report: Progress) -> Tree:

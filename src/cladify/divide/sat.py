@@ -99,7 +99,6 @@ class SatConquer(TreeEstimator):
     theta: int | None = None
     n_init: int = 4
     n_iter: int = 50
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1

@@ -72,7 +72,6 @@ class SpectralCut(TreeEstimator):
 
     metric: Any = "sqeuclidean"
     n_neighbors: int | None = 25
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1

@@ -1,4 +1,4 @@
-"""The networks, and the loop that trains them: batches, a time budget, early stop, and what goes wrong said aloud."""
+"""The networks, and the loop that trains them: batches, a time budget, early stopping, and warnings."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class VAE(TransformerMixin, Estimator):
     budget_seconds : float, optional
         Stop after about this time.
     warm_start : bool
-        Go on from the last ``fit`` instead of starting anew, also from one that was stopped with Ctrl-C: for another
+        Go on from the last ``fit`` instead of starting again, also from one that was stopped with Ctrl-C: for another
         ``n_epochs``, in the stage that it had come to.
     random_state : int, optional
     n_jobs : int
@@ -161,13 +161,13 @@ class VAE(TransformerMixin, Estimator):
         if X.shape[1] != self.n_features_in_:
             raise InvalidInput(
                 f"X has {X.shape[1]} columns, but warm_start goes on with a network of {self.n_features_in_}. Use "
-                "warm_start=False to start anew."
+                "warm_start=False to start again."
             )
         for name, value in self._sizes().items():
             if value != self._made[name]:
                 raise InvalidInput(
                     f"{name} is {value}, but warm_start goes on with a model of {name}={self._made[name]}. Use "
-                    "warm_start=False to start anew."
+                    "warm_start=False to start again."
                 )
 
     def _train(self, X: np.ndarray, deadline: float | None, rng: np.random.Generator, report: Progress) -> None:
@@ -265,7 +265,7 @@ class VAE(TransformerMixin, Estimator):
             )
 
     def _look_out(self, X: np.ndarray) -> None:
-        """Say so where no dimension tells rows apart: in variance, the means have not a hundredth of the noise [2]_."""
+        """Warn where no dimension separates rows: the variance of the means is below a hundredth of the noise [2]_."""
         if len(X) > 1 and X.std(axis=0).any():
             with torch.no_grad():
                 mean, log_variance = self.network_.encode(self.network_.scaled(X[:: max(1, len(X) // 2000)]))

@@ -15,6 +15,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,18 +42,19 @@ def pair_features(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.stack([cosine, np.sqrt((apart**2).sum(axis=1)), apart.max(axis=1), apart.mean(axis=1)], axis=1)
 
 
+@dataclass(eq=False, repr=False)
 class LearnedLinkage(Estimator):
     r"""The mean probability, over the pairs of two clusters, that the two items of a pair belong together.
 
     A classifier is trained on pairs of labelled items: each with its nearest neighbours, which hold the cases that are
-    hard to tell, and with as many items of its own class. The result is a function of the rows of two clusters, and so
+    hard to part, and with as many items of its own class. The result is a function of the rows of two clusters, and so
     a ``linkage`` of :class:`~cladify.online.Grinch`; a cut of the tree at height h joins what belongs together with
     probability 1 − h or more.
 
     Parameters
     ----------
     model : {"logistic", "boosting"}
-        Logistic regression, or gradient boosting, which can tell more and takes longer.
+        Logistic regression, or gradient boosting, which fits more and takes longer.
     features : callable ``f(A, B) -> (m, k)``, optional
         Features of m pairs of rows. The first argument is the item that looks for a place: they need not be symmetric.
     n_neighbors : int
@@ -72,20 +74,12 @@ class LearnedLinkage(Estimator):
         "max_pairs": integer(low=1),
     }
 
-    def __init__(
-        self,
-        model: str = "logistic",
-        *,
-        features: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
-        n_neighbors: int = 10,
-        max_pairs: int = 64,
-        random_state: int = 0,
-    ) -> None:
-        self.model = model
-        self.features = features
-        self.n_neighbors = n_neighbors
-        self.max_pairs = max_pairs
-        self.random_state = random_state
+    model: str = "logistic"
+    _: KW_ONLY
+    features: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    n_neighbors: int = 10
+    max_pairs: int = 64
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from items whose entities are known.
@@ -146,6 +140,7 @@ class LearnedLinkage(Estimator):
         return values
 
 
+@dataclass(eq=False, repr=False)
 class BlockLinkage(Estimator):
     r"""A learned linkage that a tree's sums give at once: the mean log-odds that two items belong together.
 
@@ -190,10 +185,10 @@ class BlockLinkage(Estimator):
 
     _checks: ClassVar[dict[str, Check]] = {"n_neighbors": integer(low=1)}
 
-    def __init__(self, blocks: Any, *, n_neighbors: int = 10, random_state: int = 0) -> None:
-        self.blocks = blocks
-        self.n_neighbors = n_neighbors
-        self.random_state = random_state
+    blocks: Any
+    _: KW_ONLY
+    n_neighbors: int = 10
+    random_state: int = 0
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from items whose entities are known; ``X`` and ``y`` as in :meth:`LearnedLinkage.fit`."""

@@ -64,7 +64,7 @@ class Edges(EdgeLists):
 
 
 def default_neighbors(n: int) -> int:
-    """Neighbours of a row where nobody said: a small share of few rows, and no more than 25 of many."""
+    """Default number of neighbours: n^0.375, clipped to 10–25."""
     return int(np.clip(round(n**0.375), 10, 25))
 
 
@@ -114,7 +114,7 @@ def typical_scale(scale: np.ndarray) -> float:
 
 
 def at_least(scale: np.ndarray, typical: float) -> np.ndarray:
-    """Scales that are known, and not too small by what is typical."""
+    """Scales of all points: at least a share of the typical one, which also replaces infinite ones."""
     return np.clip(np.where(np.isfinite(scale), scale, typical), LEAST_SCALE * typical, None)
 
 

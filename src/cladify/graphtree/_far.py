@@ -1,6 +1,6 @@
 """Ties over long distances: nearest neighbours among fewer and fewer of the points.
 
-The nearest neighbours of a point say nothing of what lies beyond them. Where clusters are smaller than a neighbourhood
+The nearest neighbours of a point say nothing about farther points. Where clusters are smaller than a neighbourhood
 is wide, or lie far apart, the graph of neighbours has clusters and no clusters of clusters: it falls apart, and how its
 parts are put together is left to chance. So each point is also tied to its nearest neighbours among a random tenth of
 the points, among a tenth of those, and so on down to eleven, which makes the graph connected. All edges of a round

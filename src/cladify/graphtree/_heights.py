@@ -1,4 +1,4 @@
-"""Heights of a tree whose shape is known: what a cluster leaves unexplained.
+"""Heights of a tree of known shape: the spread of each cluster.
 
 The height of a node is the sum of squared distances of its rows to their mean (of unit rows, for cosine). It never
 decreases towards the root, and a cut into k clusters splits whatever leaves most unexplained: it does not give k − 1
@@ -83,14 +83,14 @@ def spread_of_sums(tree: Tree, total: np.ndarray, square: np.ndarray, mass: np.n
 
 
 def settled(tree: Tree, height: np.ndarray) -> np.ndarray:
-    """Heights without what rounding leaves of equal rows, never decreasing towards the root."""
+    """Heights that never decrease towards the root, 0 where equal rows differ by rounding only."""
     height = np.where(height < 1e-9 * max(float(height[-1]), 0.0), 0.0, height)
     height[: tree.n_leaves] = 0.0
     return _rising(tree, height)
 
 
 def row_scale(X: np.ndarray, similarity: Similarity) -> np.ndarray:
-    """What each row is multiplied by: cosine takes rows at length 1."""
+    """Factor of each row: 1 / length for cosine, otherwise 1."""
     if similarity.order != "angle":
         return np.ones(len(X))
     norm = np.sqrt(row_squares(X, dtype=np.float64))

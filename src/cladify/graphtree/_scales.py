@@ -4,7 +4,7 @@ With a fixed number of neighbours a graph sees ever finer scales as n grows: it 
 together and little about how a hundred thousand of them fall into thirty groups. So the tree of a large graph is kept
 only up to nodes of some thirty leaves. These micro-clusters are the points of the next scale. Its edges are their
 centroids' nearest neighbours and what is left of the edges of the scale below, :math:`W_{AB} / \\sqrt{|A||B|}`: where
-clusters are curved, centroids alone would lose what the points know.
+clusters are curved, centroids alone would lose information.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MICRO = 32
 _FEW = 3
 #: Up to this many points a scale is the last one.
 LAST = 10_000
-#: The same for points that are micro-clusters: every contraction costs a little of what is known.
+#: The same for points that are micro-clusters: every contraction loses a little information.
 _UPPER = 25_000
 #: Weight of all contracted edges, in that of all neighbours of centroids.
 _TIES = 1.0
@@ -53,7 +53,7 @@ _ROWS = 16_384  # points whose edges are contracted together
 
 @dataclass
 class Rows:
-    """What centroids are made from: rows, their metric, and how many of the given rows each stands for."""
+    """Rows, their metric, and how many of the given rows each stands for."""
 
     X: Any
     similarity: Similarity

@@ -33,7 +33,7 @@ __all__ = ["Budget", "search_parts", "search_small", "search_whole"]
 _LARGEST, _LARGER, _STEPS = 64, 2048, 5e8
 #: A sweep that gains less than this share of the cost is the last: where more follows, and at the end.
 _ROUGH, _FINE = 1e-5, 1e-6
-#: Topmost nodes that are put together anew from random trees, and how often while it helps.
+#: Topmost nodes that are rebuilt from random trees, and how often at most.
 _TOP, _RESTARTS = 1024, 4
 #: Leaves of a part of a large tree; a second size for the topmost one moves all cuts, so that no border stays.
 _PART, _FIRST = 8192, 3072
@@ -67,7 +67,7 @@ class Budget:
 def search_small(edges: Edges, budget: Budget) -> Tree:
     """A tree whose small subtrees are where they belong; the way these are put together is a first draft.
 
-    A large tree is searched part by part: what matters is near, and the way through a part is short.
+    A large tree is searched part by part: most good moves are short, and paths inside a part are short.
     """
     run = budget.run(edges)
     if edges.n_points <= _WHOLE:
@@ -126,7 +126,7 @@ def _move_in_parts(run: Run) -> None:
 
 
 def _new_tops(run: Run, n: int, budget: Budget) -> Iterator[None]:
-    """Yields whenever putting the top of the tree together anew has helped."""
+    """Yields whenever rebuilding the top of the tree has improved the cost."""
     starts = min(max(6, 6 * _TOP // min(_TOP, n)), 24)
     for seed in check_random_state(budget.random_state).integers(2**63, size=_RESTARTS):
         if run.out_of_time or run.do(run.search.restart, _TOP, starts, int(seed), _FINE)[0] == 0:

@@ -1,4 +1,4 @@
-"""The top of a tree, made anew over the small clusters at its bottom."""
+"""The top of a tree, rebuilt over the small clusters at its bottom."""
 
 from __future__ import annotations
 

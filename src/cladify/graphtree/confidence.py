@@ -33,7 +33,7 @@ def confidence(
     .. math:: s_i = \frac{1}{4} \sum_{t=1}^{4} \sum_{j \in C} (P^t)_{ij}
 
     where P steps to a neighbour in proportion to the weight of the edge, is 1 where neighbours and their neighbours
-    are all in C, 0 where none is or there are no neighbours. In a cluster that is loose as a whole nobody sits firmly:
+    are all in C, 0 where none is or there are no neighbours. In a loose cluster no point has a high value:
     the confidence is the geometric mean of the item's chance and the mean chance of its cluster,
     :math:`c_i = \sqrt{s_i \bar s_C}`. On texts those that sit firmly by this agree better with known classes than
     by the item's chance alone, on images about as well.

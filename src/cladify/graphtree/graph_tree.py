@@ -99,13 +99,11 @@ class GraphTree(TreeEstimator):
 
     _checks: ClassVar = {
         "n_neighbors": optional(integer(low=1)),
-        "n_clusters": optional(integer(low=1)),
         "budget_seconds": optional(number(low=0.0, open_low=True)),
     }
 
     metric: Any = "sqeuclidean"
     n_neighbors: int | None = None
-    n_clusters: int | None = None
     budget_seconds: float | None = None
     random_state: Any = 0
     n_jobs: int | None = -1
@@ -147,7 +145,7 @@ class GraphTree(TreeEstimator):
         info = {"scales": scales, "neighbors": self.graph_.info}
         if not has_means or is_sparse(points.rows):
             return Tree(tree.parent, by_count(tree, mass), info=info)
-        # What reads the tree has to know that heights grow with the number of leaves.
+        # Readers of the tree need to know that heights grow with the number of leaves.
         height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_))
         return Tree(tree.parent, height, info={"heights": "sums", **info})
 

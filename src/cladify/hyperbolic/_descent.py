@@ -17,7 +17,7 @@ from cladify.tree import Tree
 __all__ = ["Descent", "Schedule"]
 
 _FIRST_ROOM = 0.7  # 1 − radius of the smallest circle
-_BETTER = 1e-9  # of the cost: what is less than this is rounding
+_BETTER = 1e-9  # share of the cost: smaller differences are rounding
 
 
 class Adam:
@@ -42,7 +42,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What changes with the steps of a start: the learning rate falls, the circle grows towards the rim.
+    """Schedule of a start: the learning rate falls, the circle grows towards the rim.
 
     Small circles are a high temperature: all depths on them are nearly equal. So the radius anneals, from a smooth
     problem with few minima to one that is nearly that of trees.
@@ -125,7 +125,7 @@ class Descent:
                 self.angle = np.mod(self.angle - rate[:, None] * adam.step(turning), 2 * np.pi)
                 if step % every == 0 or step == n_steps:
                     idle = 0 if self._look(step, loss) else idle + 1
-                    # In the first half the circle is still small, and what decodes from it says little.
+                    # In the first half the circle is still small, and trees decoded from it are poor.
                     if patience is not None and idle >= patience and 2 * step >= n_steps:
                         break
                 advance()
@@ -135,7 +135,7 @@ class Descent:
         self._before += step
 
     def from_best(self, schedule: Schedule) -> None:
-        """All starts begin anew, at the best tree so far."""
+        """Reset all starts to the best tree so far."""
         assert self.best is not None
         self.angle = np.tile(tree_angles(self.best)[0], (len(self.angle), 1))
         self.schedules = [schedule] * len(self.angle)

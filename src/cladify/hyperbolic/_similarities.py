@@ -1,7 +1,7 @@
 """Where the similarities of triplets come from: features, a matrix, any metric block by block, or the edges of a graph.
 
 Distances count as similarities with their sign turned: a constant added to all weights changes the cost of no tree
-against another's, and so neither does the choice of what distance is "no similarity".
+against another's, and so neither does the choice of the distance that counts as similarity 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Source", "find_source", "find_unit"]
 
 _LARGE = 1e12  # values up to here, and down to one in so many, are taken as they are
 _FEW = 1000  # points whose values are worked out once
-_LARGEST = 1e20  # in units: what sums in float32 have room for
+_LARGEST = 1e20  # in units: sums of such values fit in float32
 
 
 class Source:
@@ -196,7 +196,7 @@ class EdgeSource(Source):
 
 
 def find_unit(values: np.ndarray) -> float:
-    """What to divide by: 1 unless the values come near the limits of float32. Steps do not depend on the unit."""
+    """The unit of values: 1 unless they come near the limits of float32. Steps do not depend on it."""
     largest = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))  # sums of both directions may overflow
     return 1.0 if largest == 0.0 or 1.0 / _LARGE <= largest <= _LARGE else 2.0 ** int(np.floor(np.log2(largest)))
 

@@ -13,7 +13,7 @@ from cladify.tree import Tree
 __all__ = ["embed_tree"]
 
 _CIRCLE = 2 * np.pi
-_RANGE = 1e12  # of the widest to the narrowest gap: what float64 angles tell apart with some digits to spare
+_RANGE = 1e12  # of the widest to the narrowest gap: float64 angles resolve it with some digits to spare
 
 
 def embed_tree(tree: Tree, *, spread: float | None = None, radius: float | None = None) -> np.ndarray:
@@ -69,7 +69,7 @@ def tree_angles(tree: Tree, spread: float | None = None) -> tuple[np.ndarray, fl
     meet = tree.lca(tree.leaf_order[:-1], tree.leaf_order[1:])  # the node across each gap of the leaf order
     node_gap = _size_gaps(tree) if spread is None else _spread_gaps(tree, float(np.exp(spread)))
     gap = node_gap[meet - n]
-    around = gap.max() if spread is None else np.exp(spread) * gap.sum()  # what is left open opposite to the tree
+    around = gap.max() if spread is None else np.exp(spread) * gap.sum()  # the gap left open opposite to the tree
     unit = _CIRCLE / (gap.sum() + around)
     angle = np.empty(n)
     angle[tree.leaf_order] = unit * np.concatenate([[0.0], np.cumsum(gap)])

@@ -85,7 +85,6 @@ class GHHC(TreeEstimator):
     batch_size: int = 256
     learning_rate: float = 0.01
     leaf_radius: float = 0.95
-    n_clusters: int | None = None
     random_state: Any = None
 
     metric = "cosine"  # of `predict`: leaves keep nothing but their direction
@@ -143,7 +142,7 @@ def draw_triplets(leaf: np.ndarray, count: int, random: np.random.Generator) -> 
 
 @dataclass(frozen=True)
 class Distances:
-    """Of all points x and all nodes v: the child-parent distance d_cp, and what it is made of."""
+    """Of all points x and all nodes v: the child-parent distance d_cp, and its terms."""
 
     cp: np.ndarray
     d: np.ndarray
@@ -209,7 +208,7 @@ def assign(leaf: np.ndarray, node: np.ndarray) -> np.ndarray:
     children = np.zeros(n + m, dtype=np.int64)
     kept = np.ones(n + m, dtype=bool)
     only = np.full(n + m, -1, dtype=np.int64)
-    top = np.arange(n + m)  # what stands for a node that is left out
+    top = np.arange(n + m)  # the node that replaces one that is left out
     for v in range(n + m):
         if v >= n and children[v] < 2:
             kept[v] = False

@@ -25,7 +25,7 @@ from cladify.tree._either import check_tree
 __all__ = ["HypHC"]
 
 
-# What later rounds begin with: blocks of few points, whose noise leads out of narrow minima, and these shares of the
+# Later rounds start with blocks of few points, whose noise leads out of narrow minima, and with these shares of the
 # learning rate.
 _SMALL_BLOCK = 32
 _TREES = 8  # to choose the starts of few points from
@@ -67,7 +67,7 @@ class HypHC(TreeEstimator):
     n_steps : int, optional
         Steps of a start. None: 500, and fewer below 100 points, 5 n.
     n_rounds : int in [0, 8]
-        How often all starts begin anew at the best tree so far, embedded again, with blocks of 32 points and half as
+        How often all starts are reset to the best tree so far, embedded again, with blocks of 32 points and half as
         many steps.
     learning_rate : float
         Of the first step, in radians; it falls to a twentieth of that. A start from a tree begins with a tenth.
@@ -147,7 +147,6 @@ class HypHC(TreeEstimator):
     refine: bool = False
     patience: int | None = 10
     n_snapshots: int = 0
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1

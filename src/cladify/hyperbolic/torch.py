@@ -247,7 +247,7 @@ class HyperbolicClassifier(ClassifierMixin, Estimator):
 
     All rows take part in HypHC's loss, here over a graph of neighbours; those with a label also in the cross-entropy of
     a hyperbolic logistic regression on the embedding. The circle grows as in :class:`cladify.HypHC`. First the rows are
-    embedded without any label. End to end they then begin anew, grouped by class, each row with the labelled one that
+    embedded without any label. End to end they then start again, grouped by class, each row with the labelled one that
     is nearest to it on the circle: from there classes and tree are learnt together.
 
     Parameters
@@ -385,7 +385,7 @@ class HyperbolicClassifier(ClassifierMixin, Estimator):
                 advance()
 
     def _descent(self, groups: list[dict[str, Any]]) -> Iterator[tuple[int, Callable[[Tensor], None]]]:
-        """Steps of Adam, whose rate falls to a twentieth: their numbers, and what takes a loss down by one."""
+        """Steps of Adam, whose rate falls to a twentieth: their numbers, and a function for one step."""
         optimizer = torch.optim.Adam(groups, lr=self.learning_rate)
         decay = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.05 ** (1.0 / self.n_steps))
 

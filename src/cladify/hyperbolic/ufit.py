@@ -94,7 +94,6 @@ class UFit(TreeEstimator):
     margin: float = 0.1
     n_steps: int = 300
     learning_rate: float = 0.1
-    n_clusters: int | None = None
     distance_threshold: float | None = None
     random_state: Any = None
 

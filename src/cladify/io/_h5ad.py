@@ -35,7 +35,7 @@ def read_h5ad(path: PathLike, key: str | None) -> Any:
 
 
 def member(path: PathLike, group: Any, name: str) -> Any:
-    """What ``group`` has under ``name``, or None; raises where its bytes would come from another file.
+    """The entry ``name`` of ``group``, or None; raises where its bytes would come from another file.
 
     HDF5 has links to other files, data sets whose bytes lie in other files, and data sets put together from others.
     """

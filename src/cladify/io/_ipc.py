@@ -1,4 +1,4 @@
-"""What a compressed Arrow file unpacks to, from its headers alone: a small file may hold more than memory does."""
+"""The unpacked size of a compressed Arrow file, from its headers alone: a small file may unpack to more than memory."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import numpy as np
 from cladify._kit.arrays import read_npy, read_npz, read_sparse_npz
 from cladify._kit.files import Columns, PathLike, find, reading
 from cladify.errors import FileError
+from cladify.io._h5ad import read_h5ad
 from cladify.io._tables import KINDS as TABLES
 from cladify.io._tables import read_table_vectors
 from cladify.io._vecs import DTYPES as VECS
@@ -60,8 +61,6 @@ def read_vectors(path: PathLike, *, column: Columns = None) -> Any:
             if vectors is None:
                 vectors = read_npz(path, one, NAMES, ndim=2)
         elif kind == ".h5ad":
-            from cladify.io._h5ad import read_h5ad
-
             vectors = read_h5ad(path, one)
         else:
             vectors = read_table_vectors(path, kind, column)

@@ -1,4 +1,4 @@
-"""What counts as labels: a partition (one label a point) or a cover (any number of labels a point)."""
+"""Labels: a partition (one label a point) or a cover (any number of labels a point)."""
 
 from __future__ import annotations
 

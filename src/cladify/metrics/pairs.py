@@ -195,7 +195,7 @@ def _counts(tree: Tree, codes: np.ndarray, n_jobs: int | None) -> np.ndarray:
 
 
 def _best_cut(tree: Tree, counts: np.ndarray, true: int) -> np.ndarray:
-    """Mask of the nodes that are clusters of the best cut; what lies below one does not matter."""
+    """Mask of the nodes that are clusters of the best cut; nodes below one may have any value."""
     pairs, same = (_core.tree_sums(tree.parent, joined) for joined in counts)
     best, ratio = np.zeros(tree.n_nodes, dtype=np.uint8), 0.0
     while true:

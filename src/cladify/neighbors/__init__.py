@@ -17,7 +17,7 @@ __all__ = ["NeighborGraph", "Neighborhoods", "neighbors", "query"]
 
 
 class _CallableModule(ModuleType):
-    __wrapped__ = staticmethod(neighbors)  # what inspect.signature and help show
+    __wrapped__ = staticmethod(neighbors)  # for inspect.signature and help
 
     def __call__(self, *args: Any, **kwargs: Any) -> NeighborGraph:
         return neighbors(*args, **kwargs)

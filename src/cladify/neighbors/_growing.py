@@ -107,7 +107,7 @@ class GrowingRows:
         return Arrived(slots, near, *(reached or _Reached(bias)).others(near))
 
     def put(self, z: np.ndarray, squared: np.ndarray | None) -> np.ndarray:
-        """Slots of these new rows, which look for nobody."""
+        """Slots of these new rows; their own neighbours are not searched."""
         slots = self._take(len(z), z.shape[1])
         self._z[slots] = z
         self._bias[slots] = 0.0 if squared is None else (-0.5 * squared).astype(np.float32)
@@ -126,7 +126,7 @@ class GrowingRows:
 
     def remove(self, slots: np.ndarray) -> None:
         """These rows are gone."""
-        at = slots.astype(np.intp)  # or each assignment would make it anew, the larger part of the time for one row
+        at = slots.astype(np.intp)  # converted once: the conversion takes most of the time for one row
         self._bias[at] = -np.inf
         self._reach[at] = np.inf
         self._count -= len(slots)
@@ -155,7 +155,7 @@ class GrowingRows:
         return {"trained": self._trained}, arrays
 
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Fills an empty object with what :meth:`dump` gave."""
+        """Fills an empty object from the result of :meth:`dump`."""
         self._z, self._bias = arrays["z"].copy(), arrays["bias"].copy()
         self._reach = np.full(len(self._bias), np.inf, dtype=np.float32)
         self._free = arrays["free"].tolist()
@@ -281,7 +281,7 @@ class _Reached:
         self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
 
     def look(self, score: np.ndarray, rows: np.ndarray, columns: np.ndarray, reach: np.ndarray) -> None:
-        # A score of −inf, that of a row which does not count, is within nobody's reach.
+        # A row that does not count has score −inf, and is never a neighbour.
         i, j = _core.reached(score, self.bias[rows], np.maximum(reach, _LOWEST))
         self.pairs.append((rows[i], columns[j]))
 

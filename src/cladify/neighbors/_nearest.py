@@ -64,7 +64,7 @@ def _equal(points: Points, new: Any) -> np.ndarray:
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     hit = (keys[order[place]] == wanted) & (found < 0)
     if is_sparse(new):
-        hit &= np.diff(new.indptr) > 0  # rows without an entry are not told apart
+        hit &= np.diff(new.indptr) > 0  # rows without an entry are all equal
     found[hit] = order[place[hit]]
     return found
 

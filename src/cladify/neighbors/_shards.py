@@ -220,7 +220,7 @@ def search_cells(
             inside += [(own[i], own[j], i != j) for i in range(len(own)) for j in range(i, len(own))]
         around += [(left, right, True) for left in own for right in shard]
     with report.stage("neighbours", total=len(inside) + len(around)) as advance:
-        # A row's own cell first: what comes later has something to beat.
+        # A row's own cell first: its candidates prune the later cells.
         map_blocks(compare, inside, n_jobs=n_jobs, advance=advance)
         map_blocks(compare, around, n_jobs=n_jobs, advance=advance)
 

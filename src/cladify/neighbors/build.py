@@ -57,7 +57,7 @@ def neighbors(
         that order neighbours by a distance or an angle. ``"ann"`` asks the index of the
         online methods, which also takes products. ``"auto"`` is exact as long as that takes seconds.
     recall : float
-        The share of true neighbours that ``"shards"`` is to find. What it reaches, measured on a sample of rows, is
+        The share of true neighbours that ``"shards"`` is to find. The recall, measured on a sample of rows, is
         in ``info``.
     random_state : None, int or Generator
         For the cells and the sample of ``"shards"``.
@@ -194,7 +194,7 @@ def query(
 
 
 def _stored(values: np.ndarray, similarity: Similarity, dtype: np.dtype) -> np.ndarray:
-    """What a graph keeps of a metric's values, in the precision of the rows."""
+    """The values that a graph keeps, from those of the metric, in the precision of the rows."""
     values = similarity.height(values) if _keeps_distance(similarity) else values
     return np.ascontiguousarray(values) if dtype == np.float64 else _float32(values)
 
@@ -217,7 +217,7 @@ def _graph(indices: np.ndarray, values: np.ndarray, similarity: Similarity, info
 
 
 def _float32(values: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):  # a distance above what float32 holds is infinite
+    with np.errstate(over="ignore"):  # a distance too large for float32 is infinite
         return np.ascontiguousarray(values, dtype=np.float32)
 
 

@@ -45,7 +45,7 @@ _QUANTILE = 2.2414
 
 @dataclass(frozen=True)
 class Bounds:
-    """What no tree over these points can go below or above.
+    """Bounds of the objective over all trees of these points.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The objectives: what each one takes, and how its value follows from the sums over pairs."""
+"""The objectives, and their values from the sums over pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Objective:
     ----------
     name : str
     kind : "similarity" or "distance"
-        What the weights must be.
+        Kind of the weights.
     maximize : bool
         Whether a larger value is better.
     inner : bool

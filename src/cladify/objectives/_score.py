@@ -1,4 +1,4 @@
-"""`score`: a tree's objective, put between what a random tree gives and what no tree can pass."""
+"""`score`: a tree's objective, relative to a random tree and to an upper bound."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Score", "score"]
 
 @dataclass(frozen=True)
 class Score:
-    """The value of an objective on a tree, and what it means.
+    """The value of an objective on a tree, with values to compare it with.
 
     Attributes
     ----------
     value : float
         The objective; every pair of leaves counts once.
     random : float
-        What a random binary tree gives on average.
+        Mean value of random binary trees.
     upper_bound, lower_bound : float
         No tree can be above or below. The best tree lies near the upper bound for MW and CKMM, near the lower one for
         Dasgupta's cost, which is to be small: that one is :attr:`bound`.

@@ -118,7 +118,7 @@ class Scoreboard:
             ]
         for name, column in self.columns.items():
             title.append(name)
-            # Of a column like time or memory nobody knows which end is good: only purity is marked.
+            # Whether high is good is known for purity alone; other columns, such as time, are not marked.
             top = max(column.values(), default=math.nan) if name == PURITY else math.nan
             columns.append({tree: (_decimals(value), value == top) for tree, value in column.items()})
         rows = [[(name, False), *(column.get(name, ("", False)) for column in columns)] for name in self.scores]

@@ -16,6 +16,7 @@ from cladify._estimator import plain_value
 from cladify._kit.parallel import one_blas_thread
 from cladify._kit.params import Check, choice, integer, number, optional
 from cladify._kit.progress import Progress, ProgressLike, reporting
+from cladify._version import __version__
 from cladify.data._vectors import check_sample_weight, column_names
 from cladify.data.points import Points, as_points
 from cladify.errors import FileError, InvalidInput
@@ -373,8 +374,6 @@ class OnlineTree(ClusterMixin, InFolder):
         return state.frozen[1], state.frozen[2]
 
     def _info(self, state: State, n: int) -> dict[str, Any]:
-        from cladify import __version__
-
         return {
             "method": self._method,
             "params": {name: plain_value(value) for name, value in self.get_params(deep=False).items()},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ class _Average(OnlineTree):
         return state.rows.heights(_core.online_heights_average(state.tree, state.rows.scale, nodes))
 
 
+@dataclass(eq=False, repr=False)
 class OHAC(_Average):
     r"""Online agglomeration ([1]_): what lies above the nearest neighbour of a new point is put together anew.
 
@@ -52,27 +54,19 @@ class OHAC(_Average):
 
     _method = "ohac"
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        *,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    _: KW_ONLY
+    search: str = "auto"
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
         _core.online_recluster(state.tree, state.rows.scale, leaves, near)
 
 
+@dataclass(eq=False, repr=False)
 class MiniBatchHAC(_Average):
     r"""Average linkage with a buffer: when it is full, the two most similar clusters in it are joined.
 
@@ -111,22 +105,13 @@ class MiniBatchHAC(_Average):
     _checks: ClassVar[dict[str, Check]] = {**_Average._checks, "buffer_size": integer(low=2)}
     search = "auto"
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        *,
-        buffer_size: int = 2000,
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.buffer_size = buffer_size
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    _: KW_ONLY
+    buffer_size: int = 2000
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
         if state.buffer is None:

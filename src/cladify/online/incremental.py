@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,12 +25,20 @@ def _check_linkage(name: str, value: Any) -> None:
         check_choice(name, value, ("average", "centroid"))
 
 
+@dataclass(eq=False, repr=False)
 class _Incremental(OnlineTree):
     _checks: ClassVar[dict[str, Check]] = {
         **OnlineTree._checks,
         "linkage": _check_linkage,
     }
-    linkage: Linkage
+    metric: Any = "cosine"
+    linkage: Linkage = "average"
+    _: KW_ONLY
+    search: str = "auto"
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     #: rotate, graft, restructure, cap, single elimination, search for each graft
     def _steps(self) -> tuple[bool, bool, bool, int, bool, bool]:
@@ -150,31 +159,13 @@ class Greedy(_Incremental):
 
     _method = "greedy"
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        linkage: Linkage = "average",
-        *,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.linkage = linkage
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     _n_near = 8  # float32 proposes, float64 decides
 
     def _steps(self) -> tuple[bool, bool, bool, int, bool, bool]:
         return False, False, False, _NO_CAP, False, False
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Rotate(_Incremental):
     r"""Every arriving point goes up from its nearest neighbour until it fits (algorithm 5 of [1]_).
 
@@ -209,26 +200,7 @@ class Rotate(_Incremental):
     _method = "rotate"
     _checks: ClassVar[dict[str, Check]] = {**_Incremental._checks, "cap": optional(integer(low=1))}
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        linkage: Linkage = "average",
-        *,
-        cap: int | None = None,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.linkage = linkage
-        self.cap = cap
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    cap: int | None = None
 
     _n_near = 8
 
@@ -236,6 +208,7 @@ class Rotate(_Incremental):
         return True, False, False, _NO_CAP if self.cap is None else self.cap, False, False
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Grinch(_Incremental):
     r"""Rotations, grafts and restructuring (algorithms 6 to 8 of [1]_): what was placed wrongly is fetched later.
 
@@ -301,34 +274,11 @@ class Grinch(_Incremental):
         "cap": optional(integer(low=1)),
     }
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        linkage: Linkage = "average",
-        *,
-        n_neighbors: int = 25,
-        cap: int | None = 100,
-        single_elimination: bool = True,
-        single_search: bool = True,
-        restructure: bool = True,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.linkage = linkage
-        self.n_neighbors = n_neighbors
-        self.cap = cap
-        self.single_elimination = single_elimination
-        self.single_search = single_search
-        self.restructure = restructure
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_neighbors: int = 25
+    cap: int | None = 100
+    single_elimination: bool = True
+    single_search: bool = True
+    restructure: bool = True
 
     @property
     def _n_near(self) -> int:  # type: ignore[override]

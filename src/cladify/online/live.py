@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from cladify import _core
 from cladify._kit.params import Check, check_float, integer
 from cladify.data.graph import NeighborGraph
+from cladify.graphtree import GraphTree
 from cladify.graphtree._top import LEAST_SCALE, SCALE_AT, regrow
 from cladify.online._folder import locked
 from cladify.online._neighbors import NeighborTree, typical
@@ -25,6 +27,7 @@ _CHANGED = 0.1  # share of the items that come or go before the upper scales are
 _FIRST = 32  # rows from which on an empty tree is built by the batch method
 
 
+@dataclass(eq=False, repr=False)
 class LiveTree(NeighborTree):
     r"""The tree of :class:`~cladify.GraphTree`, kept up to date while points arrive and leave.
 
@@ -70,22 +73,13 @@ class LiveTree(NeighborTree):
     _checks: ClassVar[dict[str, Check]] = {**NeighborTree._checks, "n_neighbors": integer(low=1)}
     distance_threshold = None
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        *,
-        n_neighbors: int = 25,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.search = search
-        self.n_clusters = n_clusters
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    _: KW_ONLY
+    n_neighbors: int = 25
+    search: str = "auto"
+    n_clusters: int | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     @locked
     def refresh(self, budget_seconds: float = 1.0) -> Self:
@@ -207,8 +201,6 @@ class LiveTree(NeighborTree):
     def _take_first(self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray) -> int:
         if len(X) < _FIRST or state.tree.capacity:
             return 0
-        from cladify.graphtree import GraphTree
-
         model = GraphTree(
             metric=self.metric, n_neighbors=self.n_neighbors, random_state=self.random_state, n_jobs=self.n_jobs
         ).fit(X, sample_weight=weight)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from cladify.online._state import State
 __all__ = ["MiniBatchSCC"]
 
 
+@dataclass(eq=False, repr=False)
 class MiniBatchSCC(NeighborTree):
     r"""The sub-cluster component algorithm for points that arrive in batches (algorithm 10 of [1]_).
 
@@ -72,26 +74,15 @@ class MiniBatchSCC(NeighborTree):
         "n_rounds": integer(low=1),
     }
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        *,
-        n_neighbors: int = 25,
-        n_rounds: int = 400,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.n_rounds = n_rounds
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    _: KW_ONLY
+    n_neighbors: int = 25
+    n_rounds: int = 400
+    search: str = "auto"
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from cladify.online._state import State
 __all__ = ["Perch"]
 
 
+@dataclass(eq=False, repr=False)
 class Perch(OnlineTree):
     r"""Purity-enhancing rotations ([1]_): a point goes beside its nearest neighbour, and all above it is set right.
 
@@ -67,26 +69,15 @@ class Perch(OnlineTree):
     _method = "perch"
     _checks: ClassVar[dict[str, Check]] = {**OnlineTree._checks, "max_leaves": optional(integer(low=2))}
 
-    def __init__(
-        self,
-        metric: Any = "cosine",
-        *,
-        balance: bool = True,
-        max_leaves: int | None = None,
-        search: str = "auto",
-        n_clusters: int | None = None,
-        distance_threshold: float | None = None,
-        random_state: int = 0,
-        n_jobs: int | None = -1,
-    ) -> None:
-        self.metric = metric
-        self.balance = balance
-        self.max_leaves = max_leaves
-        self.search = search
-        self.n_clusters = n_clusters
-        self.distance_threshold = distance_threshold
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    metric: Any = "cosine"
+    _: KW_ONLY
+    balance: bool = True
+    max_leaves: int | None = None
+    search: str = "auto"
+    n_clusters: int | None = None
+    distance_threshold: float | None = None
+    random_state: int = 0
+    n_jobs: int | None = -1
 
     _n_near = 8  # float32 proposes, float64 decides
 

@@ -22,7 +22,7 @@ from cladify.tree.dag import ClusterDag
 
 __all__ = ["Llama"]
 
-#: What a link of the next cover takes at most: 8 bytes in its half of the rows, and then 8 more in each direction.
+#: Bytes of a link of the next cover, at most: 8 bytes in its half of the rows, and then 8 more in each direction.
 _LINK_BYTES = 24
 #: Of the nearest neighbours of vectors. Every cluster follows its very nearest, and those missed are felt: on ALOI
 #: Jaccard per label is .653 at .99 and .643 at .97.
@@ -44,8 +44,8 @@ class Llama(DagEstimator):
     cover of the points, and a point with several senses is in several branches. With ``max_parents`` = p, a pair counts
     only if it is among the p strongest of both its clusters; a cluster without such a pair stays as it is (§5.2).
 
-    Clusters that are the same set are one node. The number of clusters falls in every round; what is left after the
-    last one is joined by the root. O(R·E) time for R rounds on a graph whose covers have E links, of which the largest
+    Clusters that are the same set are one node. The number of clusters falls in every round; those left after the last
+    one are joined by the root. O(R·E) time for R rounds on a graph whose covers have E links, of which the largest
     cover's take 24 bytes each, kept to seven digits. Rounds end early, with a warning, where the nodes pass
     ``max_nodes`` or the next round does not fit in memory.
 
@@ -63,7 +63,7 @@ class Llama(DagEstimator):
     linkage : {"average", "exact-average", "single"}
         On the graph, pairs without an edge have similarity 0. ``"average"`` follows the update rule: the mean of the
         parts' similarities, points counted as often as they came in, and nothing for what a shared part has in itself.
-        ``"exact-average"`` takes all pairs of points anew in every round. ``"single"`` is the largest similarity.
+        ``"exact-average"`` takes all pairs of points in every round. ``"single"`` is the largest similarity.
     merge_equal : bool
         False: every pair makes a node of its own, also where another pair has the same union, as the thesis seems to
         count. A point is in half as many clusters again then, and sets that many pairs agree on weigh more in Jaccard
@@ -157,6 +157,6 @@ class Llama(DagEstimator):
 
 
 def _short(height: np.ndarray) -> np.ndarray:
-    """Heights to the 24 bits that links have: what lies behind them is rounding."""
+    """Heights rounded to the 24 bits that links have."""
     fraction, power = np.frexp(height)
     return np.ldexp(np.round(np.ldexp(fraction, 24)), power - 24)

@@ -36,7 +36,7 @@ class SoftMembership:
     labels : int64 array of shape (n,)
         The cluster of each point in the cut.
     start, cluster, weight : arrays
-        Weights of a point add up to at most 1; what is missing went to clusters below ``min_weight``.
+        Weights of a point add up to at most 1; the rest is the share of clusters below ``min_weight``.
     """
 
     labels: np.ndarray

@@ -45,7 +45,7 @@ def refine(
 
     where :math:`W_a` is the weight that meets in a and b is the child of a that S does not go to. Subtrees that cannot
     hold a better place are left out by a bound. The search ends when a pass over all subtrees gains no more. Then the
-    top of the tree, a thousand nodes with all that hangs below them, is searched anew from a few random trees, which
+    top of the tree, a thousand nodes with all that hangs below them, is searched again from a few random trees, which
     finds what moving one subtree at a time cannot; if one of them is better, everything starts over from there.
 
     The tree is searched as a whole on a graph, on vectors up to 25 000 and on a matrix up to 6000 leaves. A larger

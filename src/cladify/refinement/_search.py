@@ -1,4 +1,4 @@
-"""The native search behind `refine`: what it is given for every kind of weights, and how long it goes on."""
+"""The native search behind `refine`: its input for every kind of weights, and when it stops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PART, _FIRST = 1024, 384
 #: A sweep that gains less than this share of the objective is the last; and, by parts, a pass.
 _TOLERANCE, _PASS_TOLERANCE = 1e-7, 1e-4
 _PASSES = 20
-#: Then the topmost nodes are put together anew from random trees, while that helps, so many times at most.
+#: Then the topmost nodes are rebuilt from random trees while that improves the value, at most so many times.
 _RESTARTS = 4
 
 
@@ -47,7 +47,7 @@ class Moves:
     row : float
         Steps it takes to add up one leaf.
     top : int
-        Topmost nodes that are put together anew.
+        Topmost nodes that are rebuilt.
     """
 
     weight: np.ndarray
@@ -108,7 +108,7 @@ class Run:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def do(self, step: Callable[..., tuple[int, float]], *args: float) -> tuple[int, float]:
-        """The number of moves of a native step, and what they gained."""
+        """The number of moves of a native step, and their gain."""
         done, total = self.done, self.total
 
         def show(more: int, of: int) -> None:

@@ -1,4 +1,4 @@
-"""Trees for reading: splits in the order of what they explain, and the condensed tree."""
+"""Trees for reading: splits in the order of their spread, and the condensed tree."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["condense", "default_min_size", "min_size_for", "spreads"]
 
 
 def spreads(tree: Tree) -> np.ndarray:
-    """What each node holds to be explained: its leaves times its height, never decreasing towards the root.
+    """Spread of each node: its leaves times its height, never decreasing towards the root.
 
     Heights that are sums over the leaves, as :class:`~cladify.GraphTree` has them, are that already.
     """

@@ -1,7 +1,7 @@
 """The cheapest partition of the leaves into nodes of a graph of clusters.
 
 Choosing nodes that are disjoint and cover everything is set partitioning, which is hard in general and easy here: most
-nodes are no use, because the nodes below them split the same leaves for less. What remains falls into small parts.
+nodes are no use, because the nodes below them split the same leaves for less. The rest falls into small parts.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _RULES = {
 
 
 class DagArrays(Nodes):
-    """The part of :class:`cladify.ClusterDag` that holds the arrays and what follows from them."""
+    """The part of :class:`cladify.ClusterDag` that holds its arrays."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ def as_tree(structure: Any) -> Tree:
 
 
 def only_tree(structure: Any, what: str, instead: str) -> Tree:
-    """The tree itself; a graph of clusters is refused, with what to use in its place."""
+    """The tree itself; a graph of clusters is refused, with the alternative."""
     if isinstance(structure, ClusterDag):
         raise InvalidType(f"{what} is of trees, and in a ClusterDag clusters overlap; use {instead}, or dag.to_tree().")
     tree: Tree = structure

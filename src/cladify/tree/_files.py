@@ -18,7 +18,7 @@ __all__ = ["check_tree_name", "read_hierarchy", "read_tree", "write_tree"]
 def read_tree(path: PathLike, items: Sequence[str] | None = None) -> Tree:
     """The tree in a file: cladify's own format, Newick, a SciPy linkage matrix (``.npy``) or JSON.
 
-    The format is told by the content, so the name of the file does not matter.
+    The format is recognised by the content; the name of the file does not matter.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ cluster lasts from the height at which it is parted from its siblings down to th
 as outliers or in the cluster's own split. The mean of that over all leaves says how firm a cut is: it is small where
 the next splits follow at once, and has a peak where the data have a level of their own.
 
-What a difference of heights means depends on where they come from: factors count where they are distances, and cosine
+The meaning of a difference of heights depends on their origin: factors count where they are distances, and cosine
 distances of many dimensions are all just below 1. So heights are first put on the scale, of a few, on which they fall
 most evenly as the logarithm of the number of clusters grows. On that scale a tree without levels is equally firm
 everywhere.
@@ -34,7 +34,7 @@ __all__ = ["Level", "levels"]
 _APART = 1.5  # a level has at least this many times as many clusters as the next coarser one
 _FLOOR = 1e-5  # heights below this share of the root's are all the same to a reader
 _MINOR = 0.1  # peaks below this share of the most prominent one are noise
-_STEP = 1.15  # what counts as a part shrinks in steps of this factor
+_STEP = 1.15  # the smallest part shrinks in steps of this factor
 _CEILINGS = (1.0, 0.1, 0.01, 1e-3, 1e-4)  # how far above the root a scale may end, as a share of its height
 
 
@@ -145,7 +145,7 @@ def _even_scale(tree: Tree, height: np.ndarray, min_size: int) -> np.ndarray:
 
 
 def _cuts(tree: Tree, spread: np.ndarray, scale: np.ndarray, min_size: int) -> _Cuts:
-    """All cuts for reading. What counts as a part is a fifth of an average cluster, and shrinks as clusters do."""
+    """All cuts for reading. The smallest part is a fifth of an average cluster, and shrinks as clusters do."""
     n = tree.n_leaves
     no_cut = np.empty(0, dtype=np.int64)
     pieces: list[tuple[np.ndarray, ...]] = [(no_cut, np.empty(0), np.empty(0), no_cut)]

@@ -53,7 +53,7 @@ def own_heights(values: Any) -> FloatArray:
 
 
 def own(array: np.ndarray, dtype: type) -> np.ndarray:
-    """A read-only copy (or the array itself where it is one already that nobody can write to)."""
+    """A read-only copy, or the array itself where its memory is read-only already."""
     frozen = array.dtype == dtype and array.flags.c_contiguous and not array.flags.writeable and array.base is None
     return array if frozen else read_only(np.array(array, dtype=dtype, order="C"))
 

@@ -67,7 +67,7 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
     k = min(check_int("n_clusters", n_clusters, low=1), n)
     n_examples = check_int("n_examples", n_examples, low=0)
     top, children = skeleton(tree, branches(tree, k))
-    if top != tree.root:  # what hangs above the shown branches belongs to the outline as well
+    if top != tree.root:  # the leaves above the shown branches belong to the outline as well
         children[tree.root] = children.pop(top)
 
     lines: list[str] = []
@@ -90,7 +90,7 @@ def summary(tree: Tree, items: Sequence[Any] | None, *, n_clusters: int, n_examp
 
 
 def _rest(tree: Tree, v: int, shown: list[int]) -> list[str]:
-    """A line for what is in node ``v`` and in none of the branches shown below it, if there is something."""
+    """A line for the leaves of node ``v`` outside the branches shown below it, if there are any."""
     n_items = int(tree.size[v]) - sum(int(tree.size[child]) for child in shown)
     if n_items == 0:
         return []

@@ -266,7 +266,7 @@ class ClusterDag(DagArrays):
         Parameters
         ----------
         items : sequence of n strings, optional
-            What each leaf is; by default its number.
+            Text of each leaf; by default its number.
         leaves : sequence of leaf ids, optional
             Which items to show; by default those in most clusters.
         n_items, n_examples : int

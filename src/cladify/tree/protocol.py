@@ -1,4 +1,4 @@
-"""What trees and graphs of clusters have in common: nodes over leaves 0 .. n-1, children before parents, the root last.
+"""The common interface of trees and graphs of clusters: leaves 0 .. n-1, children before parents, the root last.
 
 Code that only asks these questions serves both :class:`cladify.Tree` and :class:`cladify.ClusterDag`.
 """

@@ -1,8 +1,8 @@
 """`Tree`: the one result type, a hierarchy over leaves 0 .. n-1 as plain arrays.
 
 A tree is its parent array. Ids grow from the leaves to the root, so every pass up or down is a loop over an array and
-nothing recurses: a path-shaped tree of a million leaves is as good as a balanced one. What else a tree knows (sizes,
-the depth-first layout, lowest common ancestors) is computed on first use and kept.
+nothing recurses: a path-shaped tree of a million leaves is as good as a balanced one. Sizes, the
+depth-first layout and lowest common ancestors are computed on first use and kept.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ class Tree(TreeArrays, TreeForms):
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d), optional
-            The rows that the leaves stand for. Then mean distances between the parts of each split, worked out anew,
+            The rows that the leaves stand for. Then mean distances between the parts of each split, computed from X,
             take the place of the tree's heights, which say little of distances after ``refine`` or a method on graphs.
         metric : {"sqeuclidean", "cosine"}, optional
             With ``X``: by default cosine where the tree was made with it, else sqeuclidean.
@@ -493,10 +493,10 @@ class Tree(TreeArrays, TreeForms):
         Parameters
         ----------
         items : sequence of n strings, optional
-            What each leaf is; by default its number.
+            Text of each leaf; by default its number.
         n_clusters : int
-            How many branches the outline ends in: those of ``cut(n_clusters=..., by="spread")``. What is in none of
-            them is counted in a line of its own: "… and 12 smaller branches, 403 items".
+            How many branches the outline ends in: those of ``cut(n_clusters=..., by="spread")``. The rest is
+            counted in a line of its own: "… and 12 smaller branches, 403 items".
         n_examples : int
             Items shown for each of them, spread over the branch.
 

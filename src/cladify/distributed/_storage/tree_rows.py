@@ -258,7 +258,7 @@ def _is_below(entry: Any) -> bool:
     return all(_is_count(count, 1) for count in rows) and all(map(_is_count, sums))
 
 
-#: What the manifest must hold: a name, a rule, and a function that says whether it is kept.
+#: Rules of the manifest: a name, a rule, and a function that checks it.
 _MANIFEST: tuple[tuple[str, str, Callable[[dict[str, Any]], bool]], ...] = (
     ("n_leaves", "must be a number above 0", lambda about: _is_count(about.get("n_leaves"), 1)),
     ("n_nodes", "must be at least n_leaves", lambda about: _is_count(about.get("n_nodes"), about["n_leaves"])),
@@ -316,7 +316,7 @@ def read_groups(folder: Path, about: dict[str, Any]) -> Groups:
     return groups
 
 
-#: What the table of groups must keep; entries are compared before they are added up, so that sums do not overflow.
+#: Rules of the table of groups; entries are compared before they are added up, so that sums do not overflow.
 _GROUPS: tuple[tuple[str, Callable[[Groups, dict[str, Any]], bool]], ...] = (
     ("a group has at least one leaf", lambda g, about: bool((g.size >= 1).all())),
     ("a group has at least as many nodes as leaves", lambda g, about: bool((g.nodes >= g.size).all())),
