@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from cladify.text._embed import TextEmbedder
+from cladify.text._static import StaticModel, static_vectors
 
-__all__ = ["TextEmbedder"]
+__all__ = ["StaticModel", "TextEmbedder", "static_vectors"]
