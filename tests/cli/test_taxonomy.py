@@ -85,13 +85,13 @@ def test_an_embedder_of_ones_own(cladify, posts):
     done = cladify("taxonomy", "posts.csv", "--embedder", "myembedder:none")
     assert done.code == 1 and "cannot be found" in done.err
     done = cladify("taxonomy", "posts.csv", "--embedder", "word2vec")
-    assert done.code == 1 and "embedder must be tfidf" in done.err
+    assert done.code == 1 and "embedder must be auto, tfidf" in done.err
 
 
 def test_a_model_that_is_not_there(cladify, posts, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     done = cladify("taxonomy", "posts.csv", "--embedder", "sentence-transformers:all-MiniLM-L6-v2")
-    assert done.code == 1 and "pip install 'cladify[text]'" in done.err and done.err.count("\n") == 1
+    assert done.code == 1 and "pip install 'cladify[transformers]'" in done.err and done.err.count("\n") == 1
 
 
 def test_vectors_and_items(cladify, posts):

@@ -133,6 +133,7 @@ def test_tiny(n, tmp_path):
         ["日本語の文章", "日本の料理", "中文文章"] * 5,
     ],
 )
+@pytest.mark.filterwarnings("ignore:3 of 6 texts", "ignore:all 30 texts")
 def test_odd_texts(texts, tmp_path):
     taxonomy = Taxonomy.from_texts(texts)
     assert taxonomy.n_items == len(texts)

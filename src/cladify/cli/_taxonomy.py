@@ -70,8 +70,8 @@ def taxonomy(
         typer.Option("--format", help="What standard input is: txt, csv, tsv, json or jsonl; found if not given."),
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="tfidf, sentence-transformers:NAME, or module:function of yours.")
-    ] = "tfidf",
+        str, typer.Option(help="auto, tfidf, sentence-transformers:NAME, or module:function of yours.")
+    ] = "auto",
     obsp: Annotated[
         str | None, typer.Option(help="With .h5ad: a graph of neighbours in obsp, such as connectivities.")
     ] = None,
@@ -174,7 +174,7 @@ def _of_texts(
     made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **given, **options)
     made.info["source"] = {"path": table.path, "column": table.text_column}
     where = "" if source.suffix == ".txt" else f" ({_taken(table)})"
-    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['method']}"
+    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['embedder']}, {made.info['method']}"
 
 
 def _taken(table: Source, vectors: str | None = None) -> str:

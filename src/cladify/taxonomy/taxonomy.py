@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import RLock
@@ -13,7 +14,7 @@ import numpy as np
 from cladify._kit.params import check_choice
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
-from cladify.errors import InvalidInput
+from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
 from cladify.taxonomy._building import as_rows, build, level_sizes
 from cladify.taxonomy._edits import Edits
@@ -36,6 +37,9 @@ from cladify.text._terms import Terms, count_terms
 from cladify.tree import Tree
 
 __all__ = ["Taxonomy"]
+
+#: From this share of at least so many texts on, a top group is too large to be of use.
+_LARGE, _MANY = 0.4, 100
 
 
 class _Origin(NamedTuple):
@@ -227,7 +231,7 @@ class Taxonomy(Readable):
         items: Any = None,
         ids: Any = None,
         columns: Any = None,
-        embedder: str | Callable[[list[str]], Any] = "tfidf",
+        embedder: str | Callable[[list[str]], Any] = "auto",
         random_state: Any = 0,
         n_jobs: int | None = -1,
         progress: ProgressLike | Progress = None,
@@ -243,9 +247,10 @@ class Taxonomy(Readable):
             What each row is shown as, if not its text (a title, an id).
         ids, columns
             As for :meth:`fit`.
-        embedder : "tfidf", "sentence-transformers:NAME", "module:function" or callable
-            ``"tfidf"`` is TF-IDF and truncated SVD, which needs no download; a callable takes a list of texts and
-            returns an array of one row a text.
+        embedder : "auto", "tfidf", "sentence-transformers:NAME", "module:function" or callable
+            ``"auto"`` is TF-IDF and truncated SVD beside static word vectors, which needs no download; ``"tfidf"`` is
+            the first alone, and all there is without the extra ``text``. A callable takes a list of texts and returns
+            an array of one row a text. What the vectors are made of is kept in ``info["embedder"]``.
         **options
             As for :meth:`fit`.
 
@@ -263,7 +268,7 @@ class Taxonomy(Readable):
         kept = keep(len(texts), ids, columns, sources)
         shown = texts if items is None else as_items(items, len(texts))
         with reporting(progress) as report:
-            X, fitted, terms = embed_texts(texts, embedder, random_state=random_state, report=report)
+            X, fitted, terms, kind = embed_texts(texts, embedder, random_state=random_state, report=report)
             options = {"metric": "cosine", **options}
             taxonomy = cls.fit(
                 X,
@@ -276,7 +281,8 @@ class Taxonomy(Readable):
                 **options,
             )
         taxonomy._embedder = fitted
-        taxonomy.info["embedder"] = embedder if isinstance(embedder, str) else repr(embedder)
+        taxonomy.info["embedder"] = kind
+        _check_top(taxonomy)
         return taxonomy
 
     def name(
@@ -411,6 +417,20 @@ class Taxonomy(Readable):
         made = cls.__new__(cls)
         made._begin(parts, _Origin(os.path.realpath(path), archive.stamp, parts.now.facts))
         return made
+
+
+def _check_top(taxonomy: Taxonomy) -> None:
+    """Warn where one of the top groups holds a great part of all texts."""
+    tree, n = taxonomy.tree, taxonomy.n_items
+    top = [int(v) for v in tree.children(tree.root) if v >= n]
+    largest = max(top, key=lambda v: tree.size[v], default=tree.root)
+    if n >= _MANY and largest != tree.root and tree.size[largest] > _LARGE * n:
+        warnings.warn(
+            f"{100 * tree.size[largest] / n:.0f} % of the texts are in one group at the top. Look into it at a finer "
+            "level, or try a model: embedder='sentence-transformers:NAME', or one of your own.",
+            CladifyWarning,
+            stacklevel=3,
+        )
 
 
 def _name_groups(

@@ -1,40 +1,58 @@
-"""Texts as vectors: TF-IDF and truncated SVD (latent semantic analysis), or an embedder of the user's.
+"""Texts as vectors, in parts side by side: their words, static vectors of their words, and those of a model.
 
-References
-----------
-Deerwester et al., Indexing by latent semantic analysis, J. Am. Soc. Inf. Sci. 41 (1990).
+The lexical part knows the words of this corpus, names and rare ones among them; the static part, and even more a model,
+knows which different words mean the same. Each part has rows of length 1 times a weight. The evidence is in
+``docs/studies/text.md``.
 """
 
 from __future__ import annotations
 
-import os
-import sys
+import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
 
 from cladify._kit.progress import Progress
-from cladify.errors import CladifyError, InvalidInput, MissingExtra
-from cladify.text._terms import Terms, count_terms, grams_of
+from cladify.errors import CladifyWarning, InvalidInput, MissingExtra
+from cladify.text._body import body_of
+from cladify.text._lexical import Lexical, embedding_terms
+from cladify.text._models import call_model, load_callable, open_model
+from cladify.text._static import STATIC_MODEL, StaticModel
+from cladify.text._terms import Terms
 
-__all__ = ["TextEmbedder", "embed_texts", "embedding_terms", "load_callable"]
+__all__ = ["TextEmbedder", "embed_texts", "load_callable"]
 
-_PREFIX = "sentence-transformers:"
+Model = Callable[[list[str]], Any]
+
+_SAMPLE = 2000
+_WORD = re.compile(r"\w+")
+#: Weight of the lexical part beside one of weight 1: in short texts, and at most. It grows with the root of the length
+#: from _SHORT words on, as more words say more about a text on their own.
+_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.5, 1.5, 25
 
 
 class TextEmbedder:
-    """TF-IDF of words and phrases, reduced by a truncated SVD; rows have length 1.
+    """Vectors of texts: the words of the corpus beside static word vectors, or beside those of a model.
 
     Parameters
     ----------
+    static : "auto", str or None
+        The static model; ``"auto"`` is that of the extra ``text`` if it is installed, and none if it is not.
+    model : callable, optional
+        Takes a list of texts and returns an array of one row a text; it takes the place of the static model.
+    model_name : str, optional
+        What it is called in files.
     n_components : int
-        Dimensions of the vectors, and one more for texts without a known word.
-    max_terms : int
-        The most common terms are kept.
+        Dimensions of the lexical part.
     random_state : int
         For the randomised SVD.
+
+    Attributes
+    ----------
+    weights : dict
+        Weight of each part.
 
     Examples
     --------
@@ -44,167 +62,172 @@ class TextEmbedder:
     True
     """
 
-    def __init__(self, *, n_components: int = 100, max_terms: int = 60_000, random_state: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        static: str | None = "auto",
+        model: Model | None = None,
+        model_name: str | None = None,
+        n_components: int = 100,
+        random_state: int = 0,
+    ) -> None:
+        self.static = static
+        self.model = model
+        self.model_name = model_name
         self.n_components = n_components
-        self.max_terms = max_terms
         self.random_state = random_state
 
     def fit_transform(self, texts: Sequence[str], report: Progress | None = None) -> np.ndarray:
-        """Vectors of the texts that the embedder learns its words from; texts without a word are alike."""
-        return self.fit_terms(embedding_terms(texts, report or Progress()), report)
+        """Vectors of the texts that the embedder learns its words from, of length 1."""
+        return self.fit(texts, report)[0]
 
-    def fit_terms(self, terms: Terms, report: Progress | None = None) -> np.ndarray:
-        """The same, of texts whose terms are counted already."""
-        from sklearn.decomposition import TruncatedSVD
-
+    def fit(self, texts: Sequence[str], report: Progress | None = None) -> tuple[np.ndarray, Terms]:
+        """Vectors of the texts, and the terms that their lexical part rests on."""
         report = report or Progress()
-        times = terms.times
-        n = times.shape[0]
-        seen = np.bincount(times.indices, minlength=times.shape[1])
-        kept = np.sort(np.argsort(-seen, kind="stable")[: self.max_terms])
-        self.words = [" ".join(terms.words[i]) for i in kept]
-        self.stop_words = terms.stop_words
-        self.idf = (np.log((1.0 + n) / (1.0 + seen[kept])) + 1.0).astype(np.float32)
-        tfidf = self._weigh(times[:, kept])
-        report.update("text to vectors", 1, 3)
-        rank = min(self.n_components, min(tfidf.shape) - 1)
-        if rank < 1:  # one term or one text: nothing to reduce
-            self.components = np.eye(tfidf.shape[1], dtype=np.float32)[: max(1, min(tfidf.shape))]
-        else:
-            svd = TruncatedSVD(rank, n_iter=4, random_state=self.random_state)
-            self.components = svd.fit(tfidf).components_.astype(np.float32)
-        report.update("text to vectors", 2, 3)
-        X = self._reduce(tfidf)
-        report.update("text to vectors", 3, 3)
-        return X
+        bodies = [body_of(text) for text in texts]
+        terms = embedding_terms(bodies, report)
+        self.lexical = Lexical(n_components=self.n_components, random_state=self.random_state)
+        parts = {"lexical": self.lexical.fit_terms(terms, report)}
+        self.weights = {"lexical": 1.0}
+        self.mean: np.ndarray | None = None
+        other = self._other(bodies, report)
+        if other is not None:
+            self.mean = other[other.any(axis=1)].mean(axis=0) if other.any() else other.sum(axis=0)
+            parts[self._other_name] = _centred(other, self.mean)
+            self.weights = {"lexical": _lexical_weight(bodies), self._other_name: 1.0}
+        return self._side_by_side(parts), terms
 
     def transform(self, texts: Sequence[str]) -> np.ndarray:
         """Vectors of other texts."""
-        from scipy.sparse import csr_array
+        bodies = [body_of(text) for text in texts]
+        parts = {"lexical": self.lexical.transform(bodies)}
+        if self.mean is not None:
+            other = self._other(bodies, Progress())
+            if other is None:
+                raise MissingExtra("This taxonomy's embedder", "text")
+            if other.shape[1] != len(self.mean):
+                raise InvalidInput(f"the model gives {other.shape[1]} dimensions and gave {len(self.mean)} before.")
+            parts[self._other_name] = _centred(other, self.mean)
+        return self._side_by_side(parts)
 
-        known = {word: i for i, word in enumerate(self.words)}
-        rows: list[int] = []
-        columns: list[int] = []
-        for row, text in enumerate(texts):
-            found = [known[gram] for gram in grams_of(text, self.stop_words) if gram in known]
-            columns += found
-            rows += [row] * len(found)
-        ones = np.ones(len(rows), np.float32)
-        times = csr_array((ones, (rows, columns)), shape=(len(texts), len(self.words)))
-        times.sum_duplicates()
-        return self._reduce(self._weigh(times))
+    @property
+    def kind(self) -> str:
+        """What the vectors are made of, such as "tfidf + wordllama"."""
+        return "tfidf" if self.mean is None else f"tfidf + {self._other_name}"
 
-    def _weigh(self, times: Any) -> Any:
-        """TF-IDF with logarithmic counts, rows of length 1."""
-        from scipy.sparse import csr_matrix
-        from sklearn.preprocessing import normalize
+    @property
+    def _other_name(self) -> str:
+        if self.model is not None or self.model_name is not None:
+            return self.model_name or "model"
+        return STATIC_MODEL if self.static in ("auto", None) else str(self.static)
 
-        weighed = csr_matrix(times, dtype=np.float32, copy=True)
-        weighed.data = (1.0 + np.log(weighed.data)) * self.idf[weighed.indices]
-        return normalize(weighed, copy=False)
+    def _other(self, bodies: list[str], report: Progress) -> np.ndarray | None:
+        """Vectors of the part beside the lexical one."""
+        if self.model is not None:
+            return _unit(call_model(self.model, bodies, report))
+        if self.model_name is not None:
+            raise InvalidInput(
+                f"new texts need the model {self.model_name!r}, which made the vectors; "
+                f"call place(texts, embedder={self.model_name!r})."
+            )
+        if self.static is None:
+            return None
+        found = StaticModel.find() if self.static == "auto" else StaticModel.load(self.static)
+        return None if found is None else found.encode(bodies, report)
 
-    def _reduce(self, tfidf: Any) -> np.ndarray:
-        """Rows of length 1; the last column is for texts without a known word, which are alike in just that."""
-        X = np.zeros((tfidf.shape[0], len(self.components) + 1), np.float32)
-        X[:, :-1] = np.asarray(tfidf @ self.components.T)
-        length = np.linalg.norm(X, axis=1)
-        unknown = length < 1e-6
-        X[unknown], X[unknown, -1] = 0.0, 1.0
-        X[~unknown] /= length[~unknown, None]
+    def _side_by_side(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Rows of length 1. A text of which no part knows a word lies at random between some others."""
+        X = np.hstack([np.float32(self.weights[name]) * part for name, part in parts.items()])
+        length = np.linalg.norm(X, axis=1, keepdims=True)
+        known = length[:, 0] >= 1e-6
+        X = np.divide(X, length, out=X, where=length >= 1e-6)
+        n_blank = len(X) - int(known.sum())
+        if n_blank:
+            rng = np.random.default_rng(self.random_state)
+            between = _unit(rng.standard_normal((n_blank, X.shape[1])).astype(np.float32))
+            if known.any():
+                between += X[rng.choice(np.flatnonzero(known), (n_blank, 3))].sum(axis=1)
+            X[~known] = _unit(between)
         return X
 
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What a file needs to hold: arrays, and plain values."""
-        arrays = {"embed_components": self.components.astype(np.float16), "embed_idf": self.idf}
-        return arrays, {"kind": "tfidf", "words": self.words, "stop_words": sorted(self.stop_words)}
+        arrays, said = self.lexical.to_arrays()
+        said |= {"kind": "parts", "weights": self.weights}
+        if self.mean is not None:
+            arrays["other_mean"] = self.mean.astype(np.float32)
+            said["model" if self.model is not None or self.model_name is not None else "static"] = self._other_name
+        return arrays, said
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], words: Any) -> Self:
-        """The embedder that :meth:`to_arrays` described."""
-        if not isinstance(words, Mapping) or words.get("kind") != "tfidf":
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], said: Any) -> Self:
+        """The embedder that :meth:`to_arrays` described; a model is known by its name only, and never opened here."""
+        if not isinstance(said, Mapping) or said.get("kind") != "parts":
             raise InvalidInput("its embedder is of an unknown kind")
-        self = cls()
-        self.words = [str(word) for word in words["words"]]
-        self.stop_words = frozenset(str(word) for word in words["stop_words"])
-        self.components = arrays["embed_components"].astype(np.float32)
-        self.idf = arrays["embed_idf"].astype(np.float32)
-        fits = self.components.ndim == 2 and self.components.shape[1] == len(self.idf) == len(self.words)
-        if not fits or len(set(self.words)) != len(self.words) or not np.isfinite(self.components).all():
-            raise InvalidInput("the arrays of its embedder do not fit each other")
+        static, model = said.get("static"), said.get("model")
+        self = cls(static=None if static is None else str(static), model_name=None if model is None else str(model))
+        self.lexical = Lexical.from_arrays(arrays, said)
+        self.weights = {str(name): float(weight) for name, weight in said["weights"].items()}
+        self.mean = arrays.get("other_mean")
+        expected = {"lexical"} if self.mean is None else {"lexical", self._other_name}
+        if set(self.weights) != expected or not all(0.0 < w < 100.0 for w in self.weights.values()):
+            raise InvalidInput("the weights of its embedder do not fit its parts")
         return self
 
 
-def embedding_terms(texts: Sequence[str], report: Progress) -> Terms:
-    """Terms of at least two texts; all terms, and stop words too, where that leaves none."""
-    for options in ({}, {"min_texts": 1}, {"min_texts": 1, "stop_words": frozenset()}):
-        terms = count_terms(texts, report=report, **options)
-        if len(terms):
-            return terms
-    raise InvalidInput(f"none of the {len(texts)} texts has a word to go by; give texts, or vectors of your own.")
-
-
 def embed_texts(
-    texts: list[str], embedder: str | Callable[[list[str]], Any], *, random_state: Any = 0, report: Progress
-) -> tuple[np.ndarray, TextEmbedder | None, Terms | None]:
-    """Vectors of texts by the embedder asked for; the embedder and the terms it rests on, if it is cladify's own."""
-    if embedder == "tfidf":
-        own = TextEmbedder(random_state=random_state if isinstance(random_state, int) else 0)
-        terms = embedding_terms(texts, report)
-        return own.fit_terms(terms, report), own, terms
-    function = embedder if callable(embedder) else _by_name(embedder)
-    report.update("text to vectors", 0, 1)
-    try:
-        X = np.asarray(function(texts))
-    except CladifyError:
-        raise
-    except Exception as error:
-        raise InvalidInput(f"the embedder failed: {type(error).__name__}: {str(error)[:200]}.") from error
-    report.update("text to vectors", 1, 1)
-    if X.ndim != 2 or len(X) != len(texts) or X.dtype.kind not in "fiu":
-        raise InvalidInput(
-            f"the embedder gave an array of shape {X.shape} and dtype {X.dtype} for {len(texts)} texts; "
-            "it must give one row of numbers a text."
-        )
-    return X.astype(np.float32, copy=False), None, None
+    texts: list[str], embedder: str | Model, *, random_state: Any = 0, report: Progress
+) -> tuple[np.ndarray, TextEmbedder | None, Terms | None, str]:
+    """Vectors of texts by the embedder asked for; the embedder and the terms it rests on; what they are made of.
 
-
-def _by_name(name: str) -> Callable[[list[str]], Any]:
-    if not name.startswith(_PREFIX):
-        return load_callable(name, "embedder")
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError:
-        raise MissingExtra(f"The embedder {name!r}", "text") from None
-    model_name = name.removeprefix(_PREFIX)
-    try:
-        model = SentenceTransformer(model_name)
-    except Exception as error:  # offline, misspelt, not a model: many errors of many libraries
-        reason = (str(error).splitlines() or [""])[0][:150]
-        raise InvalidInput(
-            f"the model {model_name!r} cannot be loaded ({reason}); download it first, give the path of its folder, "
-            'or use --embedder tfidf (embedder="tfidf"), which needs no download.'
-        ) from None
-    return lambda texts: model.encode(texts, normalize_embeddings=True, show_progress_bar=False)
-
-
-def load_callable(name: str, what: str) -> Callable[..., Any]:
-    """The function called ``module:function``, of what is installed or else of the current folder.
-
-    The folder is searched last, and only for this import: a file there that happens to be called like a library
-    does not take its place.
+    The vectors of a function of the user's are taken as they are, without an embedder and terms.
     """
-    module_name, colon, function_name = name.partition(":")
-    if not colon or not module_name or not function_name:
-        known = "tfidf, sentence-transformers:NAME or module:function" if what == "embedder" else "module:function"
-        raise InvalidInput(f"{what} must be {known}, got {name!r}.")
-    folder = os.getcwd()
-    sys.path.append(folder)
-    try:
-        function = getattr(import_module(module_name), function_name)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInput(f"{what} {name!r} cannot be found: {error}.") from None
-    finally:
-        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
-    if not callable(function):
-        raise InvalidInput(f"{what} {name!r} is not a function.")
-    return function
+    seed = random_state if isinstance(random_state, int) else 0
+    if callable(embedder):
+        return call_model(embedder, texts, report), None, None, repr(embedder)
+    if embedder == "auto":
+        own = TextEmbedder(random_state=seed)
+    elif embedder == "tfidf":
+        own = TextEmbedder(static=None, random_state=seed)
+    elif embedder == STATIC_MODEL:
+        own = TextEmbedder(static=STATIC_MODEL, random_state=seed)
+    else:
+        model, is_own_function = open_model(embedder)
+        if is_own_function:
+            return call_model(model, texts, report), None, None, embedder
+        own = TextEmbedder(model=model, model_name=embedder, random_state=seed)
+    X, terms = own.fit(texts, report)
+    _say(texts, embedder == "auto" and own.mean is None)
+    return X, own, terms, own.kind
+
+
+def _say(texts: list[str], weak: bool) -> None:
+    """Warn about vectors of the weak kind, and texts that cannot be sorted."""
+    if weak:
+        _warn("the vectors are TF-IDF alone; for better groups: pip install 'cladify[text]'")
+    empty = sum(_WORD.search(text) is None for text in texts)
+    if empty:
+        _warn(f"{empty} of {len(texts)} texts have no word; where they are placed says nothing. Leave them out.")
+    if len(texts) > 1 and len(set(texts)) == 1:
+        _warn(f"all {len(texts)} texts are the same; there is nothing to sort.")
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, CladifyWarning, stacklevel=5)
+
+
+def _lexical_weight(texts: Sequence[str]) -> float:
+    """Weight of the lexical part, from the middle number of words of a text."""
+    step = max(1, len(texts) // _SAMPLE)
+    words = float(np.median([len(_WORD.findall(text[:20_000])) for text in texts[::step]]))
+    return float(np.clip(_LEAST_WEIGHT * np.sqrt(words / _SHORT), _LEAST_WEIGHT, _MOST_WEIGHT))
+
+
+def _centred(X: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """Unit rows less what all texts share; zero rows stay."""
+    return _unit(np.where(X.any(axis=1, keepdims=True), X - mean, 0.0).astype(np.float32))
+
+
+def _unit(X: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, length, out=np.zeros_like(X), where=length >= 1e-6)

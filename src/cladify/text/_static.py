@@ -1,6 +1,6 @@
 """Static word vectors: a table of token vectors and its tokenizer, read from files; no network, no torch.
 
-A text is the weighted mean of the vectors of its tokens. Each distinct word is cut into tokens once, so that the cost
+A text is the mean of the vectors of its tokens. Each distinct word is cut into tokens once, so that the cost
 is one pass over the words and one product of a sparse matrix with the table.
 """
 
@@ -28,9 +28,6 @@ _FILES = {STATIC_MODEL: ("tokenizers/l2_supercat_tokenizer_config.json", "weight
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BATCH = 20_000
 _MAX_WORDS = 1_000_000
-#: Half weight of a token that makes up this share of all tokens (Arora, Liang, Ma: A simple but tough-to-beat
-#: baseline for sentence embeddings, ICLR 2017).
-RARE = 1e-3
 
 
 class StaticModel:
@@ -84,39 +81,20 @@ class StaticModel:
         """Unit vectors of single words or phrases; a zero row for one without a letter or digit."""
         return self.encode(words)
 
-    def encode(
-        self, texts: Sequence[str], token_shares: np.ndarray | None = None, report: Progress | None = None
-    ) -> np.ndarray:
-        """Unit vectors of texts; a zero row for a text without a letter or digit.
+    def encode(self, texts: Sequence[str], report: Progress | None = None) -> np.ndarray:
+        """Unit vectors of n texts, float32 of shape (n, d); a zero row for a text without a letter or digit.
 
-        Parameters
-        ----------
-        texts : sequence of n str
-        token_shares : array of n_tokens floats, optional
-            Share p of each token among all tokens, see :meth:`token_shares`. With them a token weighs a / (a + p) for
-            a = 0.001 and 1 + log of how often the text has it; without them all tokens weigh the same.
-
-        Returns
-        -------
-        array of shape (n, d), float32
+        A token that a text has t times weighs 1 + log t. Common tokens are not weighed down: the table was trained for
+        means, so that their vectors are short, and the common words of a corpus are often those of its subjects.
         """
         X = np.zeros((len(texts), self.n_dimensions), np.float32)
-        weights = None if token_shares is None else (RARE / (RARE + token_shares)).astype(np.float32)
         with (report or Progress()).stage("static vectors", len(texts)) as advance:
             for rows, counts in self._batches(texts):
-                if weights is not None:
-                    counts.data = (1.0 + np.log(counts.data)) * weights[counts.indices]
+                counts.data = 1.0 + np.log(counts.data)
                 X[rows] = counts @ self.table
                 advance(counts.shape[0])
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
         return X
-
-    def token_shares(self, texts: Sequence[str]) -> np.ndarray:
-        """Share of each token among all tokens of the texts."""
-        total = np.zeros(self.n_tokens)
-        for _, counts in self._batches(texts):
-            total += np.bincount(counts.indices, counts.data, minlength=self.n_tokens)
-        return (total / max(total.sum(), 1.0)).astype(np.float32)
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[slice, Any]]:
         """How often each text has each token, CSR, for one slice of the texts after the other."""
@@ -128,7 +106,7 @@ class StaticModel:
             if len(known) > _MAX_WORDS:
                 known.clear()
                 self._tokens.clear()
-            found = [find(text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS]) for text in batch]
+            found = [find(_calm(text[:MAX_CHARACTERS])) for text in batch]
             self._learn({word for words in found for word in words if word not in known})
             lengths = [len(words) for words in found]
             ids = np.fromiter((known[word] for words in found for word in words), np.int64, sum(lengths))
@@ -150,6 +128,11 @@ class StaticModel:
         for word, encoding in zip(new, self._tokenizer.encode_batch_fast(new, add_special_tokens=False), strict=True):
             self._words[word] = len(self._tokens)
             self._tokens.append(encoding.ids)
+
+
+def _calm(text: str) -> str:
+    """A text in capitals in small letters: words in capitals are rare in a table, and cut into pieces."""
+    return text.lower() if text.isupper() else text
 
 
 def static_vectors(words: Sequence[str]) -> np.ndarray | None:

@@ -72,6 +72,7 @@ RULES = {
     "words_order": Rule(("<i4",), ("n",), "0", "n"),
     "embed_components": Rule(("<f2",), ("rank", "terms")),
     "embed_idf": Rule(("<f4",), ("terms",)),
+    "other_mean": Rule(("<f4",), ("other",)),
 }
 #: Arrays that only have a meaning together.
 _TOGETHER = ("full_", "also_", "words_", "embed_")
