@@ -70,7 +70,11 @@ def taxonomy(
         typer.Option("--format", help="What standard input is: txt, csv, tsv, json or jsonl; found if not given."),
     ] = None,
     embedder: Annotated[
-        str, typer.Option(help="auto, tfidf, sentence-transformers:NAME, or module:function of yours.")
+        str,
+        typer.Option(
+            help="auto, tfidf, sentence-transformers:NAME, model2vec:NAME, fastembed:NAME, openai:MODEL@URL, or "
+            "module:function of yours."
+        ),
     ] = "auto",
     obsp: Annotated[
         str | None, typer.Option(help="With .h5ad: a graph of neighbours in obsp, such as connectivities.")

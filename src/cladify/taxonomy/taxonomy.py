@@ -247,10 +247,13 @@ class Taxonomy(Readable):
             What each row is shown as, if not its text (a title, an id).
         ids, columns
             As for :meth:`fit`.
-        embedder : "auto", "tfidf", "sentence-transformers:NAME", "module:function" or callable
+        embedder : str or callable
             ``"auto"`` is TF-IDF and truncated SVD beside static word vectors, which needs no download; ``"tfidf"`` is
-            the first alone, and all there is without the extra ``text``. A callable takes a list of texts and returns
-            an array of one row a text. What the vectors are made of is kept in ``info["embedder"]``.
+            the first alone, and all there is without the extra ``text``. A named model
+            (``"sentence-transformers:NAME"``, ``"model2vec:NAME"``, ``"fastembed:NAME"``, ``"openai:MODEL@URL"``)
+            takes the place of the static vectors. A function (``"module:function"`` or a callable) takes a list of
+            texts and returns an array of one row a text, which is used as it is. What the vectors are made of is kept
+            in ``info["embedder"]``.
         **options
             As for :meth:`fit`.
 
@@ -328,7 +331,7 @@ class Taxonomy(Readable):
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
 
-    def place(self, X_new: Any, *, levels: Any = None, form: str = "auto") -> Any:
+    def place(self, X_new: Any, *, levels: Any = None, form: str = "auto", embedder: str | None = None) -> Any:
         """Where new items belong: their path from the top down, with the confidence at every level.
 
         A new item goes where most of its nearest neighbours among the old ones are, one level after the other; a row
@@ -340,6 +343,9 @@ class Taxonomy(Readable):
         X_new : array of shape (m, d), or list of texts for a taxonomy made by :meth:`from_texts`
         levels, form
             As for :meth:`table`.
+        embedder : str, optional
+            For texts and a taxonomy from a file whose vectors a named model made: its name again. A file alone never
+            opens a model, or sends texts to a server.
 
         Returns
         -------
@@ -348,7 +354,7 @@ class Taxonomy(Readable):
             path.
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
-        rows = new_rows(X_new, self._embedder)
+        rows = new_rows(X_new, self._embedder, embedder)
         now = self._now
         if self._X is None:
             self._X = read_vectors_at(self.vectors_at, now.n_items)

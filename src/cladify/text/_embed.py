@@ -18,19 +18,17 @@ from cladify._kit.progress import Progress
 from cladify.errors import CladifyWarning, InvalidInput, MissingExtra
 from cladify.text._body import body_of
 from cladify.text._lexical import Lexical, embedding_terms
-from cladify.text._models import call_model, load_callable, open_model
+from cladify.text._models import NamedModel, call_function, is_model_name, load_callable
 from cladify.text._static import STATIC_MODEL, StaticModel
 from cladify.text._terms import Terms
 
 __all__ = ["TextEmbedder", "embed_texts", "load_callable"]
 
-Model = Callable[[list[str]], Any]
-
 _SAMPLE = 2000
 _WORD = re.compile(r"\w+")
 #: Weight of the lexical part beside one of weight 1: in short texts, and at most. It grows with the root of the length
 #: from _SHORT words on, as more words say more about a text on their own.
-_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.5, 1.5, 25
+_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.4, 1.0, 25
 
 
 class TextEmbedder:
@@ -40,10 +38,8 @@ class TextEmbedder:
     ----------
     static : "auto", str or None
         The static model; ``"auto"`` is that of the extra ``text`` if it is installed, and none if it is not.
-    model : callable, optional
-        Takes a list of texts and returns an array of one row a text; it takes the place of the static model.
-    model_name : str, optional
-        What it is called in files.
+    model : str, optional
+        Name of a model, such as ``"sentence-transformers:NAME"``, that takes the place of the static one.
     n_components : int
         Dimensions of the lexical part.
     random_state : int
@@ -66,14 +62,13 @@ class TextEmbedder:
         self,
         *,
         static: str | None = "auto",
-        model: Model | None = None,
-        model_name: str | None = None,
+        model: str | None = None,
         n_components: int = 100,
         random_state: int = 0,
     ) -> None:
         self.static = static
         self.model = model
-        self.model_name = model_name
+        self._opened = None if model is None else NamedModel(model)
         self.n_components = n_components
         self.random_state = random_state
 
@@ -117,23 +112,27 @@ class TextEmbedder:
 
     @property
     def _other_name(self) -> str:
-        if self.model is not None or self.model_name is not None:
-            return self.model_name or "model"
-        return STATIC_MODEL if self.static in ("auto", None) else str(self.static)
+        return self.model or (STATIC_MODEL if self.static in ("auto", None) else str(self.static))
 
     def _other(self, bodies: list[str], report: Progress) -> np.ndarray | None:
         """Vectors of the part beside the lexical one."""
+        if self._opened is not None:
+            return self._opened(bodies, report)
         if self.model is not None:
-            return _unit(call_model(self.model, bodies, report))
-        if self.model_name is not None:
             raise InvalidInput(
-                f"new texts need the model {self.model_name!r}, which made the vectors; "
-                f"call place(texts, embedder={self.model_name!r})."
+                f"the vectors of this taxonomy were made by {self.model!r}, which no file opens on its own; "
+                f"give it again: place(texts, embedder={self.model!r})."
             )
         if self.static is None:
             return None
         found = StaticModel.find() if self.static == "auto" else StaticModel.load(self.static)
         return None if found is None else found.encode(bodies, report)
+
+    def open_model(self, name: str) -> None:
+        """Allow the model of an embedder from a file to be opened; it must be the one that made the vectors."""
+        if name != self.model:
+            raise InvalidInput(f"the vectors of this taxonomy are {self.kind}, not of {name!r}.")
+        self._opened = NamedModel(name)
 
     def _side_by_side(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
         """Rows of length 1. A text of which no part knows a word lies at random between some others."""
@@ -156,7 +155,7 @@ class TextEmbedder:
         said |= {"kind": "parts", "weights": self.weights}
         if self.mean is not None:
             arrays["other_mean"] = self.mean.astype(np.float32)
-            said["model" if self.model is not None or self.model_name is not None else "static"] = self._other_name
+            said["static" if self.model is None else "model"] = self._other_name
         return arrays, said
 
     @classmethod
@@ -165,7 +164,8 @@ class TextEmbedder:
         if not isinstance(said, Mapping) or said.get("kind") != "parts":
             raise InvalidInput("its embedder is of an unknown kind")
         static, model = said.get("static"), said.get("model")
-        self = cls(static=None if static is None else str(static), model_name=None if model is None else str(model))
+        self = cls(static=None if static is None else str(static))
+        self.model = None if model is None else str(model)
         self.lexical = Lexical.from_arrays(arrays, said)
         self.weights = {str(name): float(weight) for name, weight in said["weights"].items()}
         self.mean = arrays.get("other_mean")
@@ -176,26 +176,27 @@ class TextEmbedder:
 
 
 def embed_texts(
-    texts: list[str], embedder: str | Model, *, random_state: Any = 0, report: Progress
+    texts: list[str], embedder: str | Callable[[list[str]], Any], *, random_state: Any = 0, report: Progress
 ) -> tuple[np.ndarray, TextEmbedder | None, Terms | None, str]:
     """Vectors of texts by the embedder asked for; the embedder and the terms it rests on; what they are made of.
 
     The vectors of a function of the user's are taken as they are, without an embedder and terms.
     """
     seed = random_state if isinstance(random_state, int) else 0
-    if callable(embedder):
-        return call_model(embedder, texts, report), None, None, repr(embedder)
     if embedder == "auto":
         own = TextEmbedder(random_state=seed)
     elif embedder == "tfidf":
         own = TextEmbedder(static=None, random_state=seed)
     elif embedder == STATIC_MODEL:
         own = TextEmbedder(static=STATIC_MODEL, random_state=seed)
+    elif isinstance(embedder, str) and is_model_name(embedder):
+        own = TextEmbedder(model=embedder, random_state=seed)
     else:
-        model, is_own_function = open_model(embedder)
-        if is_own_function:
-            return call_model(model, texts, report), None, None, embedder
-        own = TextEmbedder(model=model, model_name=embedder, random_state=seed)
+        function = load_callable(embedder, "embedder") if isinstance(embedder, str) else embedder
+        report.update("text to vectors", 0, 1)
+        X = call_function(function, texts)
+        report.update("text to vectors", 1, 1)
+        return X, None, None, embedder if isinstance(embedder, str) else repr(embedder)
     X, terms = own.fit(texts, report)
     _say(texts, embedder == "auto" and own.mean is None)
     return X, own, terms, own.kind

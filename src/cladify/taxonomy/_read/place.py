@@ -48,14 +48,16 @@ def place(now: Snapshot, X: Any, X_new: Any, levels: Any, metric: str) -> pa.Tab
     return pa.table({**columns, "path_confidence": pa.array(steps, pa.list_(pa.float32()))})
 
 
-def new_rows(X_new: Any, embedder: TextEmbedder | None) -> np.ndarray:
-    """Vectors of new items: checked, or made from texts by the embedder."""
+def new_rows(X_new: Any, embedder: TextEmbedder | None, model: str | None = None) -> np.ndarray:
+    """Vectors of new items: checked, or made from texts by the embedder, whose model may be opened if it is named."""
     first = X_new[0] if isinstance(X_new, list | tuple) and X_new else None
     is_text = isinstance(first, str) or str(getattr(X_new, "dtype", "")) in ("object", "str", "string")
     if not is_text:
         return check_vectors(X_new, accept_sparse=False)
     if embedder is None:
         raise InvalidInput("this taxonomy was not made from texts by cladify; place takes vectors of new items.")
+    if model is not None:
+        embedder.open_model(model)
     return embedder.transform(as_texts(X_new))
 
 
