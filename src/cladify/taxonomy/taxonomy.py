@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Self
@@ -26,12 +26,15 @@ from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._kept import Kept, keep
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
+from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
+from cladify.text import static_vectors
+from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
 from cladify.text._terms import Terms, count_terms
 from cladify.tree import Tree
@@ -160,6 +163,9 @@ class Taxonomy(Readable):
         metric: str = "cosine",
         min_size: int | None = None,
         max_children: int = 15,
+        language: str = "auto",
+        stop_words: Iterable[str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
         vectors_at: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
@@ -184,6 +190,13 @@ class Taxonomy(Readable):
             How the tree is built; see :func:`cladify.fit`.
         min_size, max_children : int, optional
             The smallest group and the most groups a node is split into; see :meth:`cladify.Tree.condense`.
+        language : str
+            Of the texts: "auto", an ISO 639-1 code ("de") or an English name ("German"); for stop words, base forms
+            and where words begin.
+        stop_words : words, optional
+            Words that no name may have, in place of those of the language.
+        tokenizer : function from a text to its words, optional
+            In place of cladify's own.
         vectors_at : path, or mapping with path and column, optional
             Where the vectors are kept; remembered in the file.
         progress : bool or callable ``(stage, done, total)``, optional
@@ -201,8 +214,10 @@ class Taxonomy(Readable):
         n = X.shape[0]
         kept = ids if isinstance(ids, Kept) else keep(n, ids, columns, sources)
         items = None if items is None else as_items(items, n)
-        texts = texts if texts is None or isinstance(texts, Terms) else as_texts(texts, n)
         with reporting(progress) as report:
+            if not isinstance(texts, Terms) and not (texts is None and items is None):
+                spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
+                texts = count_terms(own_words(as_texts(items if texts is None else texts, n)), **spoken, report=report)
             given = X if isinstance(X, NeighborGraph) else None
             options = {"random_state": random_state, "n_jobs": n_jobs, **params}
             full, graph = build(X, method, metric, report, options)
@@ -270,10 +285,12 @@ class Taxonomy(Readable):
         with reporting(progress) as report:
             X, fitted, terms, kind = embed_texts(texts, embedder, random_state=random_state, report=report)
             options = {"metric": "cosine", **options}
+            # Names rest on the same terms, unless these are to be read otherwise, or texts quote each other.
+            others = {"language", "stop_words", "tokenizer"} & set(options) or any("\n" in text for text in texts)
             taxonomy = cls.fit(
                 X,
                 shown,
-                texts=texts if terms is None else terms,
+                texts=texts if terms is None or others else terms,
                 ids=kept,
                 random_state=random_state,
                 n_jobs=n_jobs,
@@ -282,6 +299,7 @@ class Taxonomy(Readable):
             )
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
+        taxonomy.info["texts"] = {"empty": sum(not text.strip() for text in texts), "different": len(set(texts))}
         _check_top(taxonomy)
         return taxonomy
 
@@ -290,12 +308,16 @@ class Taxonomy(Readable):
         namer: Namer | None = None,
         *,
         texts: Any = None,
+        labels: Any = None,
+        language: str = "auto",
+        stop_words: Iterable[str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
         batch_size: int = 20,
         retries: int = 3,
         cache: str | os.PathLike[str] | None = None,
         progress: ProgressLike = None,
     ) -> None:
-        """Name the groups again: by ``namer``, or from other texts.
+        """Name the groups again: by ``namer``, from other texts, or by labels.
 
         Names given by :meth:`rename` stay.
 
@@ -306,6 +328,10 @@ class Taxonomy(Readable):
             Nothing leaves the machine but what it sends.
         texts : list, array or column, optional
             What names are made from; by default the items.
+        labels : list, array or column, optional
+            One a row; a group most of whose items have the same one is called by it, with its share.
+        language, stop_words, tokenizer
+            As for :meth:`fit`.
         batch_size, retries : int
             Views a call; how often a failing call is tried again.
         cache : path, optional
@@ -315,9 +341,14 @@ class Taxonomy(Readable):
         """
         with reporting(progress) as report, self._lock:
             facts = self._now.facts
-            if namer is None or texts is not None:
-                found = as_texts(facts.items if texts is None else texts, self.n_items)
-                facts = facts.named(*_name_groups(facts.base, facts.items, facts.geometry, found, report))
+            if namer is None or texts is not None or labels is not None:
+                spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
+                plain = as_texts(facts.items if texts is None else texts, self.n_items)
+                found = count_terms(own_words(plain), **spoken, report=report)
+                names, keywords = _name_groups(facts.base, facts.items, facts.geometry, found, report)
+                if labels is not None:
+                    names = label_names(facts.base, as_texts(labels, self.n_items, what="labels"), names)
+                facts = facts.named(names, keywords)
                 self._now = Snapshot(facts, self._now.edits, self._now.edited)
             if namer is not None:
                 now, names = self._now, list(facts.names)
@@ -441,14 +472,15 @@ def _name_groups(
     keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
     if texts is None:
         return numbered_names(tree), keywords
-    terms = texts if isinstance(texts, Terms) else count_terms(texts, report=report)
+    terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
     if len(terms) and n > 1:
-        keywords = node_keywords(tree, terms, report)
+        keywords = node_keywords(tree, terms, report, vectors=static_vectors)
     central = [_item_texts(items, rows) for rows in geometry.central]
-    return choose_names(tree, keywords, central), keywords
+    names = choose_names(tree, keywords, central, terms)
+    return mostly_empty(tree, terms.empty, names), keywords
 
 
 def _item_texts(items: Any, rows: np.ndarray) -> list[str]:
-    """Different items of some rows, as text to show; -1 is no row."""
+    """Different items of some rows, as text to show, without ids; -1 is no row."""
     texts = (printable(items[int(i)].as_py()) for i in rows if i >= 0)
-    return [text for text in dict.fromkeys(texts) if text]
+    return [text for text in dict.fromkeys(texts) if text and not is_id(text)]
