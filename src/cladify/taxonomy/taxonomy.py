@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from cladify._kit.params import check_choice
+from cladify._kit.params import check_choice, check_int
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
@@ -33,6 +33,7 @@ from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
+from cladify.taxonomy._report.report import Report, make_report
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
@@ -385,6 +386,46 @@ class Taxonomy(Readable):
             self._X = read_vectors_at(self.vectors_at, now.n_items)
         metric = str(self.info.get("metric", "cosine"))
         return as_form(place(now, self._X, rows, levels, metric), form)
+
+    def report(self, *, labels: Any = None, texts: Any = None, resamples: int = 2) -> Report:
+        """How good the taxonomy is, group by group and in all; a large one is measured on a sample.
+
+        Parameters
+        ----------
+        labels : list, array or column, optional
+            One a row, to compare with: purity, ARI and AMI of each level, and a crosstab. Missing, empty and -1 are no
+            label.
+        texts : the same, optional
+            What the items say, if they are only ids.
+        resamples : int
+            Trees that are built of random halves of the items, to see which groups are found again; 0 for none.
+
+        Returns
+        -------
+        Report
+            ``overall``, ``groups``, ``look_first``, ``to_json()``, ``save_html(path)``. Measures are, for each group:
+            ``cohesion`` (see :meth:`cohesion`), ``neighbors`` (share of its items' nearest neighbours that are in it),
+            ``confusion`` (share in siblings), ``stability`` (best Jaccard index with a node of a tree of half the
+            items), ``coherence`` (NPMI of its keywords), ``name_items`` (share of its items that are nearer to its
+            name than to a sibling's, by static word vectors), ``duplicates`` (share of items that repeat another).
+
+        Examples
+        --------
+        >>> import cladify
+        >>> texts = ["red apple", "green apple", "ripe red apple", "steam engine", "diesel engine", "old steam engine"]
+        >>> report = cladify.Taxonomy.from_texts(texts, min_size=2).report(labels=["fruit"] * 3 + ["machine"] * 3)
+        >>> report.agreement.levels[0].purity
+        1.0
+        """
+        now = self._now
+        resamples = check_int("resamples", resamples, low=0)
+        given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
+        plain = None if texts is None else as_texts(texts, now.n_items)
+        if self._X is None:
+            self._X = read_vectors_at(self.vectors_at, now.n_items)
+        X = self._X if isinstance(self._X, np.ndarray) else None
+        metric = str(self.info.get("metric", "cosine"))
+        return make_report(now, X, metric, texts=plain, labels=given, resamples=resamples)
 
     # --- files --------------------------------------------------------------------------------------------------------
 

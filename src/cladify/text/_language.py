@@ -27,6 +27,8 @@ LANGUAGES = {
     "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
     "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
+#: Languages whose words cannot be taken for English ones, so that English stop words can be left out, too.
+_OTHER_SCRIPTS = frozenset(["ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"])
 #: simplemma's codes where they differ.
 _LEMMA_CODES = {"no": "nb", "hr": "hbs"}
 _KANA = re.compile(r"[\u3041-\u30ff]")
@@ -91,7 +93,7 @@ def find_language(texts: Sequence[str], language: str = "auto", stop_words: Any 
     if stop_words is not None:
         words = frozenset(str(word).lower() for word in stop_words)
     elif codes:
-        words = frozenset().union(*map(_stop_words, codes))
+        words = frozenset().union(*map(_stop_words, [*codes, *(["en"] if codes[0] in _OTHER_SCRIPTS else [])]))
     else:
         words = _frequent_short_words(texts)
     main = codes[0] if codes else ""

@@ -54,7 +54,7 @@ _MEANING = 1.5
 #: What a term counts for texts that another term of the name reaches already; a name that reaches so many needs no
 #: rare term.
 _OVERLAP = 0.4
-_ENOUGH = 0.6
+_ENOUGH = 0.8
 #: Texts of a node that its name is chosen on; of more, these are spread evenly over it.
 _TEXTS = 2000
 
@@ -280,14 +280,13 @@ def choose_names(
         for rank, v in enumerate(sorted(inner, key=lambda child: -int(tree.size[child])), 1):
             telling = [k for k in keywords[v - n] if k.contrast >= _SIGNIFICANT or k.share >= 0.5]
             telling = telling or list(keywords[v - n])
-            telling = [_without(keyword, path) for keyword in telling]
             has = None if counts is None else _texts_with(tree, v, telling, counts)
-            fresh = list(distinct(telling, list(path)))
+            fresh = list(distinct([_without(keyword, path) for keyword in telling], list(path)))
             chosen, reached = _cover(fresh, telling, has)
             if reached < COVERED and len(fresh) < len(telling):
                 again, more = _cover(telling, telling, has)
-                if more > reached + 0.05:
-                    chosen = again
+                if more > reached + 0.05:  # the word of a name above that most texts have, and what is new
+                    chosen = list(distinct([again[0], *chosen], []))[:_N_TERMS]
             name = ", ".join(k.term for k in chosen)
             name = name or ITEM_MARK.join(shorten(item, 40) for item in central[v - n][:2] if item.strip())
             names[v - n] = _apart(name or f"group {rank}", taken, [k.term for k in fresh], central[v - n])
@@ -324,7 +323,7 @@ def _texts_with(tree: Tree, v: int, keywords: list[Keyword], counts: Any) -> np.
 
 def _cover(usable: list[Keyword], every: list[Keyword], has: np.ndarray | None) -> tuple[list[Keyword], float]:
     """Up to three keywords by weight over the texts not reached yet; and the share of texts that have one of them."""
-    place = {id(keyword): i for i, keyword in enumerate(every)}
+    place = {keyword.column: i for i, keyword in enumerate(every)}
     chosen: list[Keyword] = []
     reached = None if has is None else np.zeros(has.shape[1], bool)
     best, total = 0.0, 0.0
@@ -333,7 +332,7 @@ def _cover(usable: list[Keyword], every: list[Keyword], has: np.ndarray | None) 
         for keyword in usable:
             new = 1.0
             if reached is not None and has is not None and chosen and len(reached):
-                own = has[place[id(keyword)]]
+                own = has[place[keyword.column]]
                 new = float((own & ~reached).sum()) / max(float(own.sum()), 1.0)
             gains.append(keyword.weight * (_OVERLAP + (1 - _OVERLAP) * new))
         i = int(np.argmax(gains))
@@ -345,7 +344,7 @@ def _cover(usable: list[Keyword], every: list[Keyword], has: np.ndarray | None) 
             break
         chosen.append(keyword)
         if reached is not None and has is not None:
-            reached |= has[place[id(keyword)]]
+            reached |= has[place[keyword.column]]
             total = float(reached.mean()) if len(reached) else 0.0
         else:
             total = max(total, keyword.share)
