@@ -9,10 +9,13 @@ from cladify.taxonomy._read.levels import Level
 from cladify.taxonomy._read.snapshot import Examples
 from cladify.taxonomy._read.table import Match
 from cladify.taxonomy._read.trend import Burst, Trend
+from cladify.taxonomy._report.labels import Agreement, LevelAgreement
+from cladify.taxonomy._report.report import LookFirst, Report
 from cladify.taxonomy.taxonomy import Taxonomy
 from cladify.text._embed import TextEmbedder
 
 __all__ = [
+    "Agreement",
     "Also",
     "Burst",
     "ClusterView",
@@ -21,7 +24,10 @@ __all__ = [
     "Examples",
     "Keyword",
     "Level",
+    "LevelAgreement",
+    "LookFirst",
     "Match",
+    "Report",
     "Taxonomy",
     "TextEmbedder",
     "Trend",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from cladify._kit.params import check_choice
+from cladify._kit.params import check_choice, check_int
 from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
@@ -26,12 +26,16 @@ from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._kept import Kept, keep
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
+from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
+from cladify.taxonomy._report.report import Report, make_report
+from cladify.text import static_vectors
+from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
 from cladify.text._terms import Terms, count_terms
 from cladify.tree import Tree
@@ -160,6 +164,9 @@ class Taxonomy(Readable):
         metric: str = "cosine",
         min_size: int | None = None,
         max_children: int = 15,
+        language: str = "auto",
+        stop_words: Iterable[str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
         vectors_at: str | os.PathLike[str] | Mapping[str, Any] | None = None,
         random_state: Any = 0,
         n_jobs: int | None = -1,
@@ -184,6 +191,13 @@ class Taxonomy(Readable):
             How the tree is built; see :func:`cladify.fit`.
         min_size, max_children : int, optional
             The smallest group and the most groups a node is split into; see :meth:`cladify.Tree.condense`.
+        language : str
+            Of the texts: "auto", an ISO 639-1 code ("de") or an English name ("German"); for stop words, base forms
+            and where words begin.
+        stop_words : words, optional
+            Words that no name may have, in place of those of the language.
+        tokenizer : function from a text to its words, optional
+            In place of cladify's own.
         vectors_at : path, or mapping with path and column, optional
             Where the vectors are kept; remembered in the file.
         progress : bool or callable ``(stage, done, total)``, optional
@@ -201,8 +215,10 @@ class Taxonomy(Readable):
         n = X.shape[0]
         kept = ids if isinstance(ids, Kept) else keep(n, ids, columns, sources)
         items = None if items is None else as_items(items, n)
-        texts = texts if texts is None or isinstance(texts, Terms) else as_texts(texts, n)
         with reporting(progress) as report:
+            if not isinstance(texts, Terms) and not (texts is None and items is None):
+                spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
+                texts = count_terms(own_words(as_texts(items if texts is None else texts, n)), **spoken, report=report)
             given = X if isinstance(X, NeighborGraph) else None
             options = {"random_state": random_state, "n_jobs": n_jobs, **params}
             full, graph = build(X, method, metric, report, options)
@@ -273,10 +289,12 @@ class Taxonomy(Readable):
         with reporting(progress) as report:
             X, fitted, terms, kind = embed_texts(texts, embedder, random_state=random_state, report=report)
             options = {"metric": "cosine", **options}
+            # Names rest on the same terms, unless these are to be read otherwise, or texts quote each other.
+            others = {"language", "stop_words", "tokenizer"} & set(options) or any("\n" in text for text in texts)
             taxonomy = cls.fit(
                 X,
                 shown,
-                texts=texts if terms is None else terms,
+                texts=texts if terms is None or others else terms,
                 ids=kept,
                 random_state=random_state,
                 n_jobs=n_jobs,
@@ -285,6 +303,7 @@ class Taxonomy(Readable):
             )
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
+        taxonomy.info["texts"] = {"empty": sum(not text.strip() for text in texts), "different": len(set(texts))}
         _check_top(taxonomy)
         return taxonomy
 
@@ -293,12 +312,16 @@ class Taxonomy(Readable):
         namer: Namer | None = None,
         *,
         texts: Any = None,
+        labels: Any = None,
+        language: str = "auto",
+        stop_words: Iterable[str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
         batch_size: int = 20,
         retries: int = 3,
         cache: str | os.PathLike[str] | None = None,
         progress: ProgressLike = None,
     ) -> None:
-        """Name the groups again: by ``namer``, or from other texts.
+        """Name the groups again: by ``namer``, from other texts, or by labels.
 
         Names given by :meth:`rename` stay.
 
@@ -309,6 +332,10 @@ class Taxonomy(Readable):
             Nothing leaves the machine but what it sends.
         texts : list, array or column, optional
             What names are made from; by default the items.
+        labels : list, array or column, optional
+            One a row; a group most of whose items have the same one is called by it, with its share.
+        language, stop_words, tokenizer
+            As for :meth:`fit`.
         batch_size, retries : int
             Views a call; how often a failing call is tried again.
         cache : path, optional
@@ -318,9 +345,14 @@ class Taxonomy(Readable):
         """
         with reporting(progress) as report, self._lock:
             facts = self._now.facts
-            if namer is None or texts is not None:
-                found = as_texts(facts.items if texts is None else texts, self.n_items)
-                facts = facts.named(*_name_groups(facts.base, facts.items, facts.geometry, found, report))
+            if namer is None or texts is not None or labels is not None:
+                spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
+                plain = as_texts(facts.items if texts is None else texts, self.n_items)
+                found = count_terms(own_words(plain), **spoken, report=report)
+                names, keywords = _name_groups(facts.base, facts.items, facts.geometry, found, report)
+                if labels is not None:
+                    names = label_names(facts.base, as_texts(labels, self.n_items, what="labels"), names)
+                facts = facts.named(names, keywords)
                 self._now = Snapshot(facts, self._now.edits, self._now.edited)
             if namer is not None:
                 now, names = self._now, list(facts.names)
@@ -360,6 +392,46 @@ class Taxonomy(Readable):
             self._X = read_vectors_at(self.vectors_at, now.n_items)
         metric = str(self.info.get("metric", "cosine"))
         return as_form(place(now, self._X, rows, levels, metric), form)
+
+    def report(self, *, labels: Any = None, texts: Any = None, resamples: int = 2) -> Report:
+        """How good the taxonomy is, group by group and in all; a large one is measured on a sample.
+
+        Parameters
+        ----------
+        labels : list, array or column, optional
+            One a row, to compare with: purity, ARI and AMI of each level, and a crosstab. Missing, empty and -1 are no
+            label.
+        texts : the same, optional
+            What the items say, if they are only ids.
+        resamples : int
+            Trees that are built of random halves of the items, to see which groups are found again; 0 for none.
+
+        Returns
+        -------
+        Report
+            ``overall``, ``groups``, ``look_first``, ``to_json()``, ``save_html(path)``. Measures are, for each group:
+            ``cohesion`` (see :meth:`cohesion`), ``neighbors`` (share of its items' nearest neighbours that are in it),
+            ``confusion`` (share in siblings), ``stability`` (best Jaccard index with a node of a tree of half the
+            items), ``coherence`` (NPMI of its keywords), ``name_items`` (share of its items that are nearer to its
+            name than to a sibling's, by static word vectors), ``duplicates`` (share of items that repeat another).
+
+        Examples
+        --------
+        >>> import cladify
+        >>> texts = ["red apple", "green apple", "ripe red apple", "steam engine", "diesel engine", "old steam engine"]
+        >>> report = cladify.Taxonomy.from_texts(texts, min_size=2).report(labels=["fruit"] * 3 + ["machine"] * 3)
+        >>> report.agreement.levels[0].purity
+        1.0
+        """
+        now = self._now
+        resamples = check_int("resamples", resamples, low=0)
+        given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
+        plain = None if texts is None else as_texts(texts, now.n_items)
+        if self._X is None:
+            self._X = read_vectors_at(self.vectors_at, now.n_items)
+        X = self._X if isinstance(self._X, np.ndarray) else None
+        metric = str(self.info.get("metric", "cosine"))
+        return make_report(now, X, metric, texts=plain, labels=given, resamples=resamples)
 
     # --- files --------------------------------------------------------------------------------------------------------
 
@@ -447,14 +519,15 @@ def _name_groups(
     keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
     if texts is None:
         return numbered_names(tree), keywords
-    terms = texts if isinstance(texts, Terms) else count_terms(texts, report=report)
+    terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
     if len(terms) and n > 1:
-        keywords = node_keywords(tree, terms, report)
+        keywords = node_keywords(tree, terms, report, vectors=static_vectors)
     central = [_item_texts(items, rows) for rows in geometry.central]
-    return choose_names(tree, keywords, central), keywords
+    names = choose_names(tree, keywords, central, terms)
+    return mostly_empty(tree, terms.empty, names), keywords
 
 
 def _item_texts(items: Any, rows: np.ndarray) -> list[str]:
-    """Different items of some rows, as text to show; -1 is no row."""
+    """Different items of some rows, as text to show, without ids; -1 is no row."""
     texts = (printable(items[int(i)].as_py()) for i in rows if i >= 0)
-    return [text for text in dict.fromkeys(texts) if text]
+    return [text for text in dict.fromkeys(texts) if text and not is_id(text)]

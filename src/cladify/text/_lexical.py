@@ -56,7 +56,7 @@ class Lexical:
         seen = np.bincount(times.indices, minlength=times.shape[1])
         kept = np.sort(np.argsort(-seen, kind="stable")[: self.max_terms])
         self.words = [" ".join(terms.words[i]) for i in kept]
-        self.stop_words = terms.stop_words
+        self.stop_words, self.language = terms.stop_words, terms.language
         self.idf = (np.log((1.0 + n) / (1.0 + seen[kept])) + 1.0).astype(np.float32)
         tfidf = self._weigh(times[:, kept])
         report.update("text to vectors", 1, 3)
@@ -81,7 +81,7 @@ class Lexical:
         rows: list[int] = []
         columns: list[int] = []
         for row, text in enumerate(texts):
-            found = [known[gram] for gram in grams_of(text, self.stop_words) if gram in known]
+            found = [known[gram] for gram in grams_of(text, self.stop_words, self.language) if gram in known]
             columns += found
             rows += [row] * len(found)
         ones = np.ones(len(rows), np.float32)
@@ -107,7 +107,7 @@ class Lexical:
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What a file needs to hold: arrays, and plain values."""
         arrays = {"embed_components": self.components.astype(np.float16), "embed_idf": self.idf}
-        return arrays, {"words": self.words, "stop_words": sorted(self.stop_words)}
+        return arrays, {"words": self.words, "stop_words": sorted(self.stop_words), "language": self.language}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], said: Mapping[str, Any]) -> Self:
@@ -115,6 +115,7 @@ class Lexical:
         self = cls()
         self.words = [str(word) for word in said["words"]]
         self.stop_words = frozenset(str(word) for word in said["stop_words"])
+        self.language = str(said.get("language", "en"))
         self.components = arrays["embed_components"].astype(np.float32)
         self.idf = arrays["embed_idf"].astype(np.float32)
         fits = self.components.ndim == 2 and self.components.shape[1] == len(self.idf) == len(self.words)

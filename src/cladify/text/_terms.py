@@ -1,9 +1,10 @@
 """Terms of texts: words and phrases, counted by the number of texts they occur in.
 
-A word is folded (lower case, singular), so that "Games", "game" and "games" are one term, shown as it is mostly
-written. A phrase is two to five words in a row, none of them a stop word, with no punctuation between them, that occur
-together more often than chance. Python only cuts the texts into words; everything after that is arrays, so that a
-million short texts take half a minute.
+A word is folded (lower case, base form), so that "Games", "game" and "games" are one term, shown as it is mostly
+written. Addresses and numbers are no terms, and words of scripts without spaces are found by
+:mod:`cladify.text._language`. A phrase is two to five words in a row, none of them a stop word, with no punctuation
+between them, that occur together more often than chance. Python only cuts the texts into words; everything after that
+is arrays, so that a million short texts take half a minute.
 """
 
 from __future__ import annotations
@@ -11,23 +12,33 @@ from __future__ import annotations
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from cladify._kit.progress import Progress
+from cladify.errors import InvalidInput
+from cladify.text._clean import without_addresses
+from cladify.text._language import Language, find_language
 
-__all__ = ["Terms", "count_terms", "english_stop_words", "fold", "grams_of", "near_duplicates"]
+__all__ = ["Terms", "count_terms", "grams_of", "near_duplicates"]
 
-#: Words ("c++" and "c#" are words), single characters of scripts without spaces, and what ends a phrase.
-_TOKEN = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]|[^\W_]+(?:\+\+|#)?|[.,;:!?()\[\]{}<>|\"]")
-_BREAK = frozenset('.,;:!?()[]{}<>|"')
-_IDEOGRAPH = re.compile(r"[぀-ヿ㐀-鿿豈-﫿가-힯]")
+#: Runs of scripts without spaces, words ("c++" and "c#" are words) with their marks, and what ends a phrase.
+_RUN = "[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\u0e01-\u0e3a\u0e40-\u0e4e]+"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u200c\u200d"
+_TOKEN = re.compile(rf"{_RUN}|[^\W_](?:[^\W_]|[{_MARKS}])*(?:\+\+|#)?|[.,;:!?()\[\]{{}}<>|\"。、，；：！？（）「」]")
+_BREAK = frozenset('.,;:!?()[]{}<>|"。、，；：！？（）「」')
+_IS_RUN = re.compile(_RUN)
+_IDEOGRAPH = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 #: Characters of a text that are read: a book is known by its beginning, and one text must not outweigh all others.
 MAX_CHARACTERS = 50_000
 _MAX_WORDS = 5
+#: A word is shown in capitals where at least this share of its occurrences is.
+_CAPITALS = 0.8
+#: Letters and digits in turn, as in ids.
+_IS_ID = re.compile(r"[0-9][^\W\d_]+[0-9]+[^\W\d_]")
 _BATCH = 20_000
 
 
@@ -39,6 +50,8 @@ class Terms:
     shown: list[str]  # as mostly written
     words: list[tuple[str, ...]]  # the folded words of each term
     stop_words: frozenset[str] = frozenset()
+    language: str = "en"
+    empty: np.ndarray | None = None  # which texts have no word at all
 
     def __len__(self) -> int:
         return len(self.shown)
@@ -57,7 +70,9 @@ def count_terms(
     *,
     min_texts: int | None = None,
     max_terms: int = 200_000,
-    stop_words: frozenset[str] | None = None,
+    language: str = "auto",
+    stop_words: Iterable[str] | None = None,
+    tokenizer: Callable[[str], Sequence[str]] | None = None,
     report: Progress | None = None,
 ) -> Terms:
     """The terms of ``texts``.
@@ -69,8 +84,12 @@ def count_terms(
         Terms of fewer texts are left out; by default 2, and 5 from some ten thousand texts on.
     max_terms : int
         The most common ones are kept.
-    stop_words : set of folded words, optional
-        Words that are no terms; by default those of English.
+    language : str
+        "auto", an ISO 639-1 code or an English name.
+    stop_words : words, optional
+        Words that are no terms; by default those of the language.
+    tokenizer : function from a text to its words, optional
+        In place of cladify's own.
     report : Progress, optional
 
     Examples
@@ -83,31 +102,30 @@ def count_terms(
     """
     n = len(texts)
     least = min_texts if min_texts is not None else 2 if n < 20_000 else 5
-    stop = english_stop_words() if stop_words is None else stop_words
-    doc, surface, surfaces = _tokens(texts, report or Progress())
-    word, names, forms = _fold_all(surface, surfaces)
+    spoken = find_language(texts, language, stop_words)
+    stop = spoken.stop_words
+    doc, surface, surfaces = _tokens(texts, _cutter(spoken, tokenizer), report or Progress())
+    word, names, forms = _fold_all(surface, surfaces, spoken)
     useful = np.array([_is_useful(name, stop) for name in names] or [False])
     # What is no word, or a stop word, ends a phrase as punctuation does.
     word = np.where((word >= 0) & useful[word], word, -1).astype(np.int64)
     single = _single_words(doc, word, least)
     at_word = _positions(single.words[:, 0], word)  # kept word at each position
     found, starts = [single], at_word
+    written = [[forms[w] for w in single.words[:, 0].tolist()]]
     for _ in range(1, _MAX_WORDS):
         grams, starts = _longer(n, doc, starts, at_word, single, found[-1], least)
         found.append(grams)
-
-    def written(grams: _Grams) -> list[str]:
-        if grams is single:
-            return [forms[w] for w in grams.words[:, 0].tolist()]
-        length = grams.words.shape[1]
-        return [_join([surfaces[i] for i in surface[at : at + length]]) for at in grams.seen_at.tolist()]
-
-    return _matrix(n, found, [written(grams) for grams in found], names, stop, max_terms)
+        written.append(_mostly_written(grams, starts, surface, surfaces))
+    terms = _matrix(n, found, written, names, spoken, max_terms)
+    return replace(terms, empty=np.bincount(doc, minlength=n) == 0)
 
 
-def grams_of(text: str, stop_words: frozenset[str]) -> Iterator[str]:
+def grams_of(text: str, stop_words: frozenset[str], language: str = "en") -> Iterator[str]:
     """Words and runs of words of one text, folded, as :func:`count_terms` looks at them."""
-    words = [None if token in _BREAK else fold(token) for token in _TOKEN.findall(text[:MAX_CHARACTERS])]
+    spoken = Language(language, stop_words)
+    tokens = _cutter(spoken, None)(text[:MAX_CHARACTERS])
+    words = [None if token in _BREAK else spoken.fold(token) for token in tokens]
     useful = [word if word is not None and _is_useful(word, stop_words) else None for word in words]
     for i in range(len(useful)):
         gram: list[str] = []
@@ -130,18 +148,48 @@ class _Grams:
     pair_times: np.ndarray  # how often the text has the term
 
 
-def _tokens(texts: Sequence[str], report: Progress) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _cutter(language: Language, tokenizer: Callable[[str], Sequence[str]] | None) -> Callable[[str], Sequence[str]]:
+    """The function that cuts a text into words and what ends a phrase."""
+    if tokenizer is not None:
+        return lambda text: _checked_words(tokenizer(text))
+    find = _TOKEN.findall
+
+    def cut(text: str) -> list[str]:
+        tokens = find(without_addresses(text))
+        if text.isascii():
+            return tokens
+        return [word for token in tokens for word in (_words_of(token, language) if _IS_RUN.match(token) else (token,))]
+
+    return cut
+
+
+def _words_of(run: str, language: Language) -> Sequence[str]:
+    """The words of a run without spaces: characters where they cannot be told."""
+    words = language.segment(run)
+    if words is not None:
+        return words
+    return list(run) if _IDEOGRAPH.match(run) else [run]
+
+
+def _checked_words(words: Any) -> Sequence[str]:
+    if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+        raise InvalidInput("tokenizer must be a function that takes a text and returns a list of its words.")
+    return words
+
+
+def _tokens(
+    texts: Sequence[str], cut: Callable[[str], Sequence[str]], report: Progress
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Text and word of every token in order; word -1 is punctuation."""
     ids: defaultdict[str, int] = defaultdict()
     ids.default_factory = ids.__len__
     known = ids.__getitem__
-    find = _TOKEN.findall
     tokens, lengths = array("i"), array("q")
     with report.stage("words", len(texts)) as advance:
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
             for text in batch:
-                words = find(text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS])
+                words = cut(text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS])
                 lengths.append(len(words))
                 tokens.extend(map(known, words))
             advance(len(batch))
@@ -149,40 +197,45 @@ def _tokens(texts: Sequence[str], report: Progress) -> tuple[np.ndarray, np.ndar
     return doc, np.frombuffer(tokens, np.int32) if tokens else np.empty(0, np.int32), list(ids)
 
 
-def _fold_all(surface: np.ndarray, surfaces: list[str]) -> tuple[np.ndarray, list[str], list[str]]:
+def _fold_all(surface: np.ndarray, surfaces: list[str], language: Language) -> tuple[np.ndarray, list[str], list[str]]:
     """Tokens as folded words; the folded words, and how each is mostly written."""
     times = np.bincount(surface, minlength=len(surfaces))
     ids: dict[str, int] = {}
     to_word = np.empty(len(surfaces), np.int64)
-    best: list[int] = []
-    forms: list[str] = []
+    forms: list[list[tuple[int, str]]] = []
     for i, (text, count) in enumerate(zip(surfaces, times.tolist(), strict=True)):
         if text in _BREAK:
             to_word[i] = -1
             continue
-        to_word[i] = w = ids.setdefault(fold(text), len(ids))
+        to_word[i] = w = ids.setdefault(language.fold(text), len(ids))
         if w == len(forms):
-            forms.append(text)
-            best.append(count)
-        elif (count, -len(text), text) > (best[w], -len(forms[w]), forms[w]):
-            forms[w], best[w] = text, count
-    return to_word[surface] if len(surface) else np.empty(0, np.int64), list(ids), forms
+            forms.append([])
+        forms[w].append((count, text))
+    return to_word[surface] if len(surface) else np.empty(0, np.int64), list(ids), list(map(_best_form, forms))
 
 
-def fold(word: str) -> str:
-    """A word in lower case and in the singular, by rules that are right for most English words.
+def _best_form(forms: list[tuple[int, str]]) -> str:
+    """The most frequent way to write a word; in capitals only where nearly all are."""
+    order = sorted(forms, key=lambda form: (form[0], -len(form[1]), form[1]), reverse=True)
+    total = sum(count for count, _ in forms)
+    best = order[0]
+    if best[1].isupper() and best[0] < _CAPITALS * total:
+        best = next((form for form in order if not form[1].isupper()), best)
+    return best[1]
 
-    >>> [fold(word) for word in ("Libraries", "games", "glass", "boxes", "status", "GPUs", "analysis")]
-    ['library', 'game', 'glass', 'box', 'status', 'gpu', 'analysis']
-    """
-    word = word.lower()
-    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "ous", "tus", "rus", "nus", "is", "as", "os")):
-        return word
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("xes", "sses", "ches", "shes", "zzes")):
-        return word[:-2]
-    return word[:-1]
+
+def _mostly_written(grams: _Grams, starts: np.ndarray, surface: np.ndarray, surfaces: list[str]) -> list[str]:
+    """The most frequent way to write each phrase."""
+    length = grams.words.shape[1]
+    at = np.flatnonzero(starts >= 0)
+    form = starts[at]
+    for j in range(length):  # phrases written alike get the same number
+        _, form = np.unique(form * len(surfaces) + surface[at + j], return_inverse=True)
+    _, first, count = np.unique(form, return_index=True, return_counts=True)
+    best = np.lexsort((first, -count, starts[at[first]]))
+    term = starts[at[first[best]]]
+    top = best[np.flatnonzero(np.append(True, term[1:] != term[:-1]))] if len(term) else best
+    return [_join([surfaces[i] for i in surface[a : a + length]]) for a in at[first[top]].tolist()]
 
 
 def _is_useful(word: str, stop: frozenset[str]) -> bool:
@@ -191,17 +244,11 @@ def _is_useful(word: str, stop: frozenset[str]) -> bool:
         return False
     if len(word) == 1:
         return _IDEOGRAPH.match(word) is not None
-    return not (word[0].isdigit() and sum(c.isdigit() for c in word) * 2 >= len(word)) and len(word) <= 40
-
-
-def english_stop_words() -> frozenset[str]:
-    """scikit-learn's English stop words, folded, and what is left of "don't", "it's" and the like."""
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    more = (
-        "don doesn didn isn wasn aren won couldn wouldn shouldn ll ve re does did like just use used using via etc eg"
-    )
-    return frozenset(map(fold, ENGLISH_STOP_WORDS)) | ENGLISH_STOP_WORDS | frozenset(more.split())
+    digits = sum(map(str.isdigit, word))
+    if not digits:
+        return len(word) <= 40
+    # "x11" and "python3" are words; "2nd", "v20240101" and "3fa85f64" are numbers and ids.
+    return digits < 4 and not (word[0].isdigit() and digits * 2 >= len(word)) and not _IS_ID.search(word)
 
 
 def _single_words(doc: np.ndarray, word: np.ndarray, least: int) -> _Grams:
@@ -271,7 +318,7 @@ def _positions(sorted_values: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def _matrix(
-    n: int, found: list[_Grams], written: list[list[str]], names: list[str], stop: frozenset[str], max_terms: int
+    n: int, found: list[_Grams], written: list[list[str]], names: list[str], language: Language, max_terms: int
 ) -> Terms:
     from scipy.sparse import csr_array
 
@@ -282,8 +329,11 @@ def _matrix(
     doc = np.concatenate([grams.pair_doc for grams in found])
     term = np.concatenate([grams.pair_term + start for grams, start in zip(found, starts, strict=False)])
     times = np.concatenate([grams.pair_times for grams in found]).astype(np.float32)
-    if len(texts) > max_terms:
-        kept = np.sort(np.argsort(-texts, kind="stable")[:max_terms])
+    # A single character of a script without spaces is part of a word.
+    whole = np.array([len(text) > 1 for text in shown] or [], bool)
+    if len(texts) > max_terms or not whole.all():
+        order = np.argsort(-texts, kind="stable")
+        kept = np.sort(order[whole[order]][:max_terms])
         new = np.full(len(texts), -1, np.int64)
         new[kept] = np.arange(len(kept))
         stay = new[term] >= 0
@@ -291,7 +341,7 @@ def _matrix(
         words, shown = [words[i] for i in kept], [shown[i] for i in kept]
     matrix = csr_array((times, (doc, term)), shape=(n, len(shown)))
     matrix.sort_indices()
-    return Terms(matrix, shown, words, stop)
+    return Terms(matrix, shown, words, language.stop_words, language.code)
 
 
 def _join(words: list[str]) -> str:

@@ -1,25 +1,26 @@
-"""Names: the terms that set a node apart from its siblings.
+"""Names: the terms that most items of a node have and its siblings have not.
 
-The contrast of a term in a node is the log-likelihood ratio (G²) of the texts that have it, against its parent: with k
-of the node's texts where e were expected from the parent,
+A term t of a node v with parent p is weighed by
 
-    G² = 2 (k log(k / e) - (k - e))    for k > e,
+    w(t) = s · log(s / r) · e · exp(b · c)
 
-which is large for a term that is both common here and rare among the siblings, and takes the size of the node into
-account: a word of two texts out of three says less than one of two hundred out of three hundred. (c-TF-IDF ranks by
-frequency first, so that words which every cluster has come out on top of small ones.) In a node with parts it counts
-by how evenly they have the term, so that a name is about all of it.
+where s is the share of v's texts that have t (coverage), r the share of the texts of p outside v (so that the logarithm
+is the contrast), e how evenly the parts of v have it (so that a name is about all of v), and c the cosine of t with the
+direction in which v differs from p, by vectors of words where there are some. A name is up to three terms, chosen one
+after the other by w over the texts that no term before them has: together they cover the node.
+
+A term counts as a keyword where its log-likelihood ratio (G²) against the parent is more than chance: with k of the
+node's texts where e were expected from the parent, G² = 2 (k log(k / e) - (k - e)) for k > e.
 
 References
 ----------
 Dunning, Accurate methods for the statistics of surprise and coincidence, Computational Linguistics 19 (1993).
-Grootendorst, BERTopic: neural topic modeling with a class-based TF-IDF procedure, arXiv:2203.05794 (2022).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -40,12 +41,22 @@ ITEM_MARK = " · "
 _CANDIDATES = 80
 N_KEYWORDS = 24
 _N_TERMS = 3
-#: A term of less contrast than this is chance (the 0.1 % point of χ² with one degree of freedom), and one of less than
-#: this share of the best term's contrast adds nothing to a name.
+#: A term of less contrast than this is chance (the 0.1 % point of χ² with one degree of freedom).
 _SIGNIFICANT = 10.8
+#: A term is added to a name while it says at least this share of what the first one says.
 _SHARE = 0.15
 #: A phrase takes the place of its word if at least this share of the node's texts with the word have the phrase.
 _PHRASE = 0.7
+#: A name should reach this share of a node's texts; words of names above are taken only where it does not without.
+COVERED = 0.3
+#: How much nearness in meaning counts.
+_MEANING = 1.5
+#: What a term counts for texts that another term of the name reaches already; a name that reaches so many needs no
+#: rare term.
+_OVERLAP = 0.4
+_ENOUGH = 0.8
+#: Texts of a node that its name is chosen on; of more, these are spread evenly over it.
+_TEXTS = 2000
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,8 @@ class Keyword:
     contrast: float
     share: float
     words: tuple[str, ...] = ()
+    weight: float = field(default=0.0, repr=False, compare=False)  # by which keywords are ordered
+    column: int = field(default=-1, repr=False, compare=False)  # among the terms of the texts
 
 
 def node_sums(tree: Tree, counts: Any) -> Any:
@@ -98,11 +111,27 @@ def _grouped(group: np.ndarray, rows: Any, n_groups: int) -> Any:
     return csr_array((np.ones(len(group), np.float32), (group, np.arange(len(group)))), shape=shape) @ csr_array(rows)
 
 
-def node_keywords(tree: Tree, terms: Terms, report: Progress | None = None) -> list[list[Keyword]]:
-    """Keywords of each inner node, the most telling first; those of the root are its most common terms."""
+def node_keywords(
+    tree: Tree,
+    terms: Terms,
+    report: Progress | None = None,
+    *,
+    vectors: Callable[[list[str]], np.ndarray | None] | None = None,
+) -> list[list[Keyword]]:
+    """Keywords of each inner node, the most telling first; those of the root are its most common terms.
+
+    Parameters
+    ----------
+    tree : Tree
+    terms : Terms of the texts of the leaves
+    vectors : function from words to unit vectors or None, optional
+        With it, terms near to the centre of their node are preferred.
+    """
     n = tree.n_leaves
     sums = node_sums(tree, terms.counts)
     sums.sort_indices()
+    of_term = None if vectors is None else vectors(terms.shown)
+    meaning = None if of_term is None else _Meaning.of(terms, sums, of_term)
     dense = np.zeros(len(terms))
     found: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
     with (report or Progress()).stage("names", tree.n_nodes - n) as advance:
@@ -112,7 +141,7 @@ def node_keywords(tree: Tree, terms: Terms, report: Progress | None = None) -> l
             dense[columns] = values
             for child in tree.children(p).tolist():
                 if child >= n:
-                    found[child - n] = _keywords_of(terms, sums, dense, child, p, tree)
+                    found[child - n] = _keywords_of(terms, sums, dense, child, p, tree, meaning)
             dense[columns] = 0.0
         columns, values = _row(sums, tree.root - n)
         common = np.argsort(-values, kind="stable")[:_CANDIDATES]
@@ -127,24 +156,54 @@ def _row(matrix: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
     return matrix.indices[part], matrix.data[part].astype(np.float64)
 
 
-def _keywords_of(terms: Terms, sums: Any, parent_sums: np.ndarray, v: int, p: int, tree: Tree) -> list[Keyword]:
+def _keywords_of(
+    terms: Terms, sums: Any, parent_sums: np.ndarray, v: int, p: int, tree: Tree, meaning: _Meaning | None
+) -> list[Keyword]:
     columns, here = _row(sums, v - tree.n_leaves)
     if not len(columns):
         return []
-    size = float(tree.size[v])
-    rate = parent_sums / float(tree.size[p])
-    expected = size * rate[columns]
+    size, above = float(tree.size[v]), float(tree.size[p])
+    share = here / size
+    expected = size * parent_sums[columns] / above
     contrast = np.where(here > expected, 2.0 * (here * np.log(here / expected) - (here - expected)), 0.0)
-    weight = contrast * _evenness(sums, columns, here / size, v, tree)
+    # Half a text is added where none outside has the term.
+    outside = (parent_sums[columns] - here + 0.5) / (above - size + 1.0)
+    weight = share * np.log(np.maximum(share / outside, 1.0)) * _evenness(sums, columns, share, v, tree)
+    top = np.argsort(-weight, kind="stable")[: 4 * _CANDIDATES]
+    top = top[weight[top] > 0]
+    if meaning is not None and len(top):
+        weight[top] *= np.exp(_MEANING * meaning.nearness(v - tree.n_leaves, p - tree.n_leaves, columns[top]))
     # Ties (a phrase and its words in the same texts) go to the longer term, then to the more common one.
-    top = np.argsort(-weight, kind="stable")[: 4 * _CANDIDATES].tolist()
-    top = sorted((i for i in top if weight[i] > 0), key=lambda i: (-weight[i], -len(terms.words[columns[i]])))
+    order = sorted(top.tolist(), key=lambda i: (-weight[i], -len(terms.words[columns[i]])))
     chosen = [
-        Keyword(terms.shown[c], float(weight[i]), float(here[i] / size), terms.words[c])
-        for i in top[:_CANDIDATES]
+        Keyword(terms.shown[c], float(contrast[i]), float(share[i]), terms.words[c], float(weight[i]), int(c))
+        for i in order[:_CANDIDATES]
         for c in (columns[i],)
     ]
     return list(islice(distinct(_phrases_first(chosen), []), N_KEYWORDS))
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """Vectors of terms, and of nodes as the mean over their words."""
+
+    of_term: np.ndarray  # unit rows
+    of_node: np.ndarray
+
+    @classmethod
+    def of(cls, terms: Terms, sums: Any, of_term: np.ndarray) -> _Meaning:
+        """From vectors of the terms as shown; a word counts by its rarity, so that common ones do not rule."""
+        total = np.asarray(sums[[sums.shape[0] - 1]].sum(axis=0)).ravel()
+        rarity = np.log(1.0 + max(float(total.max(initial=1.0)), 1.0) / np.maximum(total, 1.0))
+        single = np.array([len(words) == 1 for words in terms.words])
+        of_node = np.asarray(sums @ (of_term * (rarity * single)[:, None].astype(np.float32)))
+        length = np.linalg.norm(of_node, axis=1, keepdims=True)
+        return cls(of_term, of_node / np.maximum(length, 1e-9))
+
+    def nearness(self, v: int, p: int, columns: np.ndarray) -> np.ndarray:
+        """Cosine of terms with the direction in which node v differs from node p."""
+        away = self.of_node[v] - 0.7 * self.of_node[p]
+        return self.of_term[columns] @ (away / max(float(np.linalg.norm(away)), 1e-9))
 
 
 def _evenness(sums: Any, columns: np.ndarray, rate: np.ndarray, v: int, tree: Tree) -> np.ndarray:
@@ -189,14 +248,20 @@ def distinct(keywords: Sequence[Keyword], used: list[str]) -> Iterator[Keyword]:
             yield keyword
 
 
-def choose_names(tree: Tree, keywords: Sequence[Sequence[Keyword]], central: Sequence[Sequence[str]]) -> list[str]:
-    """A name for each inner node: its best terms that no name above it has, else its central items.
+def choose_names(
+    tree: Tree, keywords: Sequence[Sequence[Keyword]], central: Sequence[Sequence[str]], terms: Terms | None = None
+) -> list[str]:
+    """A name for each inner node: the terms that cover it best, else its central items.
+
+    Words of names above are left out, unless the rest reaches too few of the node's texts.
 
     Parameters
     ----------
     tree : Tree
     keywords : keywords of each inner node
     central : a few items of each inner node, as text
+    terms : Terms, optional
+        Which texts have which terms: with them, terms that reach other texts than those before are preferred.
 
     Returns
     -------
@@ -207,21 +272,84 @@ def choose_names(tree: Tree, keywords: Sequence[Sequence[Keyword]], central: Seq
     names = [""] * (tree.n_nodes - n)
     names[-1:] = ["all items"] if names else []
     words: dict[int, list[str]] = {tree.root: []}  # words on the path to each node
+    counts = None if terms is None else terms.counts
     for p in range(tree.root, n - 1, -1):
         taken: set[str] = set()
         path = words.pop(p, [])
         inner = [int(child) for child in tree.children(p) if child >= n]
-        for v in sorted(inner, key=lambda child: -int(tree.size[child])):
-            used = list(path)
+        for rank, v in enumerate(sorted(inner, key=lambda child: -int(tree.size[child])), 1):
             telling = [k for k in keywords[v - n] if k.contrast >= _SIGNIFICANT or k.share >= 0.5]
-            best = telling[0].contrast if telling else 0.0
-            strong = [k for k in telling if k.contrast >= _SHARE * best]
-            chosen = [k.term for k in islice(distinct(strong, used), _N_TERMS)]
-            name = ", ".join(chosen) or ITEM_MARK.join(shorten(item, 40) for item in central[v - n][:2] if item.strip())
-            names[v - n] = _apart(name or "other", taken, [k.term for k in telling], central[v - n])
+            telling = telling or list(keywords[v - n])
+            has = None if counts is None else _texts_with(tree, v, telling, counts)
+            fresh = list(distinct([_without(keyword, path) for keyword in telling], list(path)))
+            chosen, reached = _cover(fresh, telling, has)
+            if reached < COVERED and len(fresh) < len(telling):
+                again, more = _cover(telling, telling, has)
+                if more > reached + 0.05:  # the word of a name above that most texts have, and what is new
+                    chosen = list(distinct([again[0], *chosen], []))[:_N_TERMS]
+            name = ", ".join(k.term for k in chosen)
+            name = name or ITEM_MARK.join(shorten(item, 40) for item in central[v - n][:2] if item.strip())
+            names[v - n] = _apart(name or f"group {rank}", taken, [k.term for k in fresh], central[v - n])
             taken.add(names[v - n])
-            words[v] = used
+            words[v] = [*path, *(word for keyword in chosen for word in keyword.words)]
     return names
+
+
+def _without(keyword: Keyword, used: list[str]) -> Keyword:
+    """A phrase without its first words where names above have these: "metal nickel" below "metal" is "nickel"."""
+    shown, first = keyword.term.split(" "), 0
+    while first < len(keyword.words) - 1 and keyword.words[first] in used:
+        first += 1
+    if not first or len(shown) != len(keyword.words):
+        return keyword
+    return replace(keyword, term=" ".join(shown[first:]), words=keyword.words[first:])
+
+
+def _texts_with(tree: Tree, v: int, keywords: list[Keyword], counts: Any) -> np.ndarray:
+    """Which of a node's texts (a sample of a large one) have each keyword: bool (n_keywords, n_texts)."""
+    rows = tree.leaf_order[tree.first[v] : tree.last[v]]
+    if len(rows) > _TEXTS:
+        rows = rows[np.linspace(0, len(rows) - 1, _TEXTS).astype(np.int64)]
+    columns = np.array([keyword.column for keyword in keywords], np.int64)
+    order = np.argsort(columns)
+    part = counts[rows]
+    at = np.searchsorted(columns[order], part.indices).clip(max=max(len(columns) - 1, 0))
+    hit = columns[order][at] == part.indices if len(columns) else np.zeros(0, bool)
+    has = np.zeros((len(columns), len(rows)), bool)
+    text = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
+    has[order[at[hit]], text[hit]] = True
+    return has
+
+
+def _cover(usable: list[Keyword], every: list[Keyword], has: np.ndarray | None) -> tuple[list[Keyword], float]:
+    """Up to three keywords by weight over the texts not reached yet; and the share of texts that have one of them."""
+    place = {keyword.column: i for i, keyword in enumerate(every)}
+    chosen: list[Keyword] = []
+    reached = None if has is None else np.zeros(has.shape[1], bool)
+    best, total = 0.0, 0.0
+    while usable and len(chosen) < _N_TERMS:
+        gains = []
+        for keyword in usable:
+            new = 1.0
+            if reached is not None and has is not None and chosen and len(reached):
+                own = has[place[keyword.column]]
+                new = float((own & ~reached).sum()) / max(float(own.sum()), 1.0)
+            gains.append(keyword.weight * (_OVERLAP + (1 - _OVERLAP) * new))
+        i = int(np.argmax(gains))
+        if chosen and gains[i] < _SHARE * best:
+            break
+        best = best or gains[i]
+        keyword = usable[i]
+        if chosen and keyword.share < COVERED and total >= _ENOUGH:
+            break
+        chosen.append(keyword)
+        if reached is not None and has is not None:
+            reached |= has[place[keyword.column]]
+            total = float(reached.mean()) if len(reached) else 0.0
+        else:
+            total = max(total, keyword.share)
+        usable = list(distinct([k for k in usable if k is not keyword], list(keyword.words)))
+    return chosen, total
 
 
 def _apart(name: str, taken: set[str], more_terms: list[str], items: Sequence[str]) -> str:

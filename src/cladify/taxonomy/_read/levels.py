@@ -16,6 +16,9 @@ from cladify.tree import Tree
 
 __all__ = ["Level", "as_level", "cut_groups", "labels_of", "suggest_levels"]
 
+#: A level has at least this many times as many groups as the next coarser one.
+_APART = 1.8
+
 
 @dataclass(frozen=True)
 class Level:
@@ -86,9 +89,10 @@ def labels_of(tree: Tree, nodes: Sequence[int]) -> np.ndarray:
 
 
 def suggest_levels(tree: Tree, sizes: Sequence[tuple[int, float | None]]) -> list[Level]:
-    """The levels of ``tree`` for suggested numbers of clusters and their stability, coarse to fine, each once.
+    """The levels of ``tree`` for suggested numbers of clusters and their stability, coarse to fine.
 
-    The children of the root are always one of them, and where that is all, their children.
+    Each has about twice as many groups as the one before, or more; of two that are nearer, the more stable one is kept.
+    The children of the root are always the first, and where that is all, their children are the second.
     """
     found: dict[tuple[int, ...], float | None] = {}
     for k, stability in sizes:
@@ -96,10 +100,18 @@ def suggest_levels(tree: Tree, sizes: Sequence[tuple[int, float | None]]) -> lis
         if nodes not in found or (stability or 0.0) > (found[nodes] or 0.0):
             found[nodes] = stability
     top = tuple(cut_groups(tree, min(2, tree.n_leaves)))
-    found.setdefault(top, None)
-    if len(found) == 1:
-        found.setdefault(_opened(tree, top), None)
-    return [Level(nodes, stability) for nodes, stability in sorted(found.items(), key=lambda entry: len(entry[0]))]
+    stability = found.pop(top, None)
+    kept = [Level(top, stability)]
+    for nodes, stability in sorted(found.items(), key=lambda entry: len(entry[0])):
+        level, last = Level(nodes, stability), kept[-1]
+        if level.n_clusters >= _APART * last.n_clusters:
+            kept.append(level)
+        elif len(kept) > 1 and (level.stability or 0.0) > (last.stability or 0.0):
+            kept[-1] = level
+    if len(kept) == 1:
+        opened = _opened(tree, top)
+        kept += [Level(opened)] if len(opened) >= _APART * len(top) else []
+    return kept
 
 
 def _opened(tree: Tree, nodes: tuple[int, ...]) -> tuple[int, ...]:

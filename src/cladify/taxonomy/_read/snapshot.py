@@ -116,6 +116,8 @@ class Snapshot:
 
     def keyword_table(self, v: int) -> list[Keyword]:
         lists = [self.facts.keywords[key - self.n_items] for key in self.base_keys(self.group(v))]
+        if len(lists) == 1:
+            return list(lists[0])
         merged = sorted((keyword for found in lists for keyword in found), key=lambda k: -k.contrast)
         return list({keyword.term: keyword for keyword in reversed(merged)}.values())[::-1]
 
