@@ -9,6 +9,7 @@
      │    └── FileError                    a file that cannot be read as what it should be
      │         └── Stale                   a file that somebody else has changed meanwhile
      ├── NotEnoughMemory   (MemoryError)   the work would not fit; raised before it starts
+     ├── ServerError                       a model's server that cannot be reached or refuses a call
      └── MissingExtra      (ImportError)   an optional part is not installed
     CladifyWarning          (UserWarning)   the result is not quite what was asked for; says what it is
 
@@ -26,6 +27,7 @@ __all__ = [
     "InvalidType",
     "MissingExtra",
     "NotEnoughMemory",
+    "ServerError",
     "Stale",
 ]
 
@@ -56,6 +58,10 @@ class Stale(FileError):
 
 class NotEnoughMemory(CladifyError, MemoryError):
     """The work needs more memory than there is; raised before the work starts."""
+
+
+class ServerError(CladifyError):
+    """A server of a model that cannot be reached, refuses a call, or gives no answer that can be used."""
 
 
 class MissingExtra(CladifyError, ImportError):
