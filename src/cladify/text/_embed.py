@@ -195,7 +195,11 @@ def load_callable(name: str, what: str) -> Callable[..., Any]:
     """
     module_name, colon, function_name = name.partition(":")
     if not colon or not module_name or not function_name:
-        known = "tfidf, sentence-transformers:NAME or module:function" if what == "embedder" else "module:function"
+        known = (
+            "tfidf, sentence-transformers:NAME or module:function"
+            if what == "embedder"
+            else ("openai:MODEL@URL, ollama:MODEL or module:function")
+        )
         raise InvalidInput(f"{what} must be {known}, got {name!r}.")
     folder = os.getcwd()
     sys.path.append(folder)
