@@ -146,7 +146,7 @@ def name_to_items(tree: Tree, names: dict[int, str], rows: np.ndarray, texts: li
     model = StaticModel.find()
     if model is None:
         return right
-    items = model.encode(texts, model.token_shares(texts))
+    items = model.encode(texts)
     of_name = model.terms([names[v].replace(ITEM_MARK, ", ") for v in range(n, m)])
     table = groups_by_depth(tree)
     for d in range(1, table.shape[1]):
