@@ -2,7 +2,12 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
+
+# Compiled modules are kept, for the programs that tests start and for the next run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Tests run side by side. Threads of BLAS, of scikit-learn and of PyTorch in each of them would spin while they wait for
 # a core; cladify's own are not counted by these settings. Libraries read them when they are loaded.

@@ -95,7 +95,7 @@ THEMES = {
     "io": {"fuzz", "hostile"},
     "metrics": {"labels", "large"},
     "neighbors": {"conformance"},
-    "online": {"attacks", "changes", "mutable", "removal"},
+    "online": {"attacks", "changes", "histories", "kills", "mutable", "removal"},
     "plot": {"pictures"},
     "refinement": {"sources"},
     "taxonomy": {"safety", "stateful"},

@@ -12,7 +12,8 @@ import numpy as np
 import cladify
 from cladify._fit import METHODS
 
-X = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
+rng = np.random.default_rng(0)
+X = (rng.normal(size=(20, 8))[np.arange(600) % 20] + 0.1 * rng.normal(size=(600, 8))).astype(np.float32)
 
 def fit(method):
     with warnings.catch_warnings():

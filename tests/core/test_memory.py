@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from quick import FEW_STEPS
 
 import cladify
 from cladify import _core
@@ -14,7 +15,8 @@ EVERYTHING = 2**40
 
 @pytest.fixture(scope="module")
 def X():
-    return np.random.default_rng(0).normal(size=(90, 4)).astype(np.float32)
+    rng = np.random.default_rng(0)
+    return (rng.normal(size=(6, 4))[np.arange(60) % 6] + 0.5 * rng.normal(size=(60, 4))).astype(np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +49,7 @@ def fails_everywhere(run, same):
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_every_allocation_of_a_fit_may_fail(method, X):
-    steps = {"n_steps": 10} if METHODS[method].family == "gradient" else {}
+    steps = FEW_STEPS.get(method, {})
 
     def run():
         return cladify.fit(X, method=method, random_state=0, n_jobs=2, **steps).height
@@ -86,5 +88,5 @@ def test_every_allocation_of_refinement_scores_and_measures_may_fail(X):
 def test_a_graph_that_will_not_fit_is_refused_before_the_work(model, what, X, monkeypatch):
     graph = cladify.neighbors(X, 5)
     monkeypatch.setattr("cladify._kit.memory.available_memory", lambda: 1000)
-    with pytest.raises(NotEnoughMemory, match=rf"{what} of a graph of 90 points .* fewer neighbours"):
+    with pytest.raises(NotEnoughMemory, match=rf"{what} of a graph of 60 points .* fewer neighbours"):
         model.fit(graph)

@@ -339,7 +339,8 @@ def test_no_answer_is_larger_than_300_kilobytes():
     low = n + np.arange(n) // 400
     tree = cladify.Tree(np.concatenate([low, np.full(100, n + 100), [-1]]))
     document = open_document(
-        cladify.Taxonomy(tree, ["中" * 300 + str(i) for i in range(n)]), points=np.random.default_rng(0).random((n, 2))
+        cladify.Taxonomy(tree, ["中" * 300 + str(i) if i < 4000 else f"item {i}" for i in range(n)]),
+        points=np.random.default_rng(0).random((n, 2)),
     )
     with TestClient(make_app(document, token=TOKEN), base_url="http://localhost") as client:
         ids = ",".join(str(n + i) for i in range(100))

@@ -31,12 +31,12 @@ def whole(online):
 
 @pytest.mark.parametrize("metric", ["cosine", "sqeuclidean"])
 @pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
-@pytest.mark.parametrize("step", [1, 600])
+@pytest.mark.parametrize("step", [1, 350])
 def test_lists_are_right_after_half_have_left(method, metric, step):
-    X, _ = rows(1200, seed=1)
+    X, _ = rows(700, seed=1)
     online = method(metric, n_neighbors=K).fit(X)
-    gone = np.random.default_rng(2).permutation(1200)[:600]
-    for start in range(0, 600, step):
+    gone = np.random.default_rng(2).permutation(700)[:350]
+    for start in range(0, 350, step):
         online.remove(gone[start : start + step])
     assert whole(online)
     online.partial_fit(X[:1] + 1e-3)  # those that still wait are served before anything arrives
@@ -49,7 +49,7 @@ def test_lists_are_right_after_half_have_left(method, metric, step):
 
 @pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
 def test_the_last_of_a_cluster_finds_others(method):
-    X, y = rows(1200, clusters=4, seed=3)
+    X, y = rows(600, clusters=4, seed=3)
     online = method(n_neighbors=K).fit(X)
     last = np.flatnonzero(y == 0)[0]
     online.remove(np.setdiff1d(np.flatnonzero(y == 0), [last]))
