@@ -1,7 +1,7 @@
 """Exact nearest neighbours: blocks of scores by matrix products, the best of each row picked by the core.
 
 float32 proposes, float64 decides. Every block of scores is one float32 product; the rows keep the best few more than
-``k`` candidates, whose distances are then computed in float64, and the worst-case rounding error of the products tells
+``k`` candidates, whose distances are then computed in float64, and the worst-case rounding error of the products shows
 whether anything outside the candidates could belong to the ``k`` nearest. Rows where it could (many ties, or clusters
 far apart compared with their size) are searched again by float64 products. Ties go to the smaller id.
 

@@ -215,7 +215,7 @@ class BlockLinkage(Estimator):
                 break
             counted &= weight > 0
             if not counted.any():
-                raise InvalidInput("No block tells entities apart: items of one entity are no nearer than others.")
+                raise InvalidInput("No block separates entities: items of one entity are no nearer than others.")
         self.weights_: np.ndarray = weight / weight.sum()
         self.threshold_: float = float(1.0 + model.intercept_[0] / weight.sum())
         return self

@@ -6,7 +6,7 @@ the members of a cell with all rows of its shard, and serves both sides: two row
 probes the cell of the other.
 
 How many cells to probe is not guessed. For a sample of rows the true neighbours are computed, and the ranks of the
-cells tell, before the search, which share of them will be found with any number of probes: the smallest number that
+cells show, before the search, which share of them will be found with any number of probes: the smallest number that
 reaches the recall asked for is taken, with two standard errors to spare. That share is the ``recall`` in the graph's
 ``info``. The distances themselves are exact: the candidates' are computed again in float64.
 

@@ -22,7 +22,7 @@ class _Average(OnlineTree):
 
 @dataclass(eq=False, repr=False)
 class OHAC(_Average):
-    r"""Online agglomeration ([1]_): what lies above the nearest neighbour of a new point is put together anew.
+    r"""Online agglomeration ([1]_): the path above the nearest neighbour of a new point is rebuilt.
 
     All ancestors of the nearest neighbour are taken away, and the pieces, with the new point, are joined by average
     linkage. Quick where trees are flat; a wrong step below the pieces is never mended.

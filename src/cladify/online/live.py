@@ -23,7 +23,7 @@ __all__ = ["LiveTree"]
 _TRIES = 8  # subtrees that are offered another place after each arrival
 _BATCH = 2048  # points that look for neighbours at once
 _LARGEST = 64  # leaves of the largest of them
-_CHANGED = 0.1  # share of the items that come or go before the upper scales are searched anew
+_CHANGED = 0.1  # share of the items that come or go before the upper scales are searched again
 _FIRST = 32  # rows from which on an empty tree is built by the batch method
 
 
@@ -87,7 +87,7 @@ class LiveTree(NeighborTree):
 
         Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
         offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
-        and then the upper scales are searched anew, as by the batch method, over the small clusters as they are by now,
+        and then the upper scales are searched again, as by the batch method, over the small clusters as they are by now,
         which makes new nodes above these. In a folder the result is kept as a new snapshot.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)
