@@ -9,6 +9,7 @@ PAGE = Path(__file__).with_name("api.md")
 #: In the order in which users meet them; `hyperbolic.torch` is imported by its own name, as it needs PyTorch.
 MODULES = [
     "taxonomy",
+    "text",
     "tree",
     "explore",
     "methods",

@@ -58,6 +58,7 @@ _MODULES = {
     "refinement",
     "similarity",
     "taxonomy",
+    "text",
     "tree",
 }
 

@@ -13,7 +13,6 @@ from cladify.taxonomy._read.trend import Burst, Trend
 from cladify.taxonomy._report.labels import Agreement, LevelAgreement
 from cladify.taxonomy._report.report import LookFirst, Report
 from cladify.taxonomy.taxonomy import Taxonomy
-from cladify.text._embed import TextEmbedder
 
 __all__ = [
     "Agreement",
@@ -32,7 +31,6 @@ __all__ = [
     "NamingCost",
     "Report",
     "Taxonomy",
-    "TextEmbedder",
     "Trend",
     "check",
     "rescue",
