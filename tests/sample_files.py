@@ -55,3 +55,27 @@ def write(path: Path, X: np.ndarray) -> Path:
 
 
 VECTOR_KINDS = [".npy", ".npz", ".parquet", ".arrow", ".feather", ".csv", ".tsv", ".fvecs", ".bvecs", ".h5ad"]
+
+
+def mutated(raw: bytes, random: np.random.Generator) -> bytes:
+    """Cut short, bytes flipped, numbers blown up, pieces repeated and removed, up to three times."""
+    data = bytearray(raw)
+    for _ in range(int(random.integers(1, 4))):
+        at = int(random.integers(max(1, len(data))))
+        span = int(random.integers(1, 9))
+        match random.integers(7):
+            case 0:
+                data[at : at + span] = random.bytes(span)
+            case 1:
+                data[at : at + span] = b"\xff" * span
+            case 2:
+                data[at : at + span] = b"\x7f" * span
+            case 3:
+                del data[at : at + span * 8]
+            case 4:
+                data[at:at] = data[at : at + span * 8]
+            case 5:
+                data[at : at + 1] = bytes(byte ^ (1 << int(random.integers(8))) for byte in data[at : at + 1])
+            case _:
+                del data[at:]
+    return bytes(data)

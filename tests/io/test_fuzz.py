@@ -29,32 +29,7 @@ KINDS = [*sample_files.VECTOR_KINDS, *ITEM_FILES]
 def mutants(raw: bytes, random: np.random.Generator) -> list[bytes]:
     """Cut short, bytes flipped, numbers blown up, pieces repeated, moved and removed, and plain noise."""
     result = [b"", raw[:1], raw[:-1], raw * 2, b"\0" * 64, random.bytes(512)]
-    for _ in range(ROUNDS):
-        data = bytearray(raw)
-        size = len(data)
-        for _ in range(int(random.integers(1, 4))):
-            at = int(random.integers(size))
-            span = int(random.integers(1, 9))
-            match random.integers(7):
-                case 0:
-                    data[at : at + span] = random.bytes(span)
-                case 1:
-                    data[at : at + span] = b"\xff" * span
-                case 2:
-                    data[at : at + span] = b"\x7f" * span
-                case 3:
-                    del data[at : at + span * 8]
-                case 4:
-                    data[at:at] = data[at : at + span * 8]
-                case 5:
-                    data[at] ^= 1 << int(random.integers(8))
-                case _:
-                    del data[at:]
-            size = max(1, len(data))
-            if not data:
-                break
-        result.append(bytes(data))
-    return result
+    return result + [sample_files.mutated(raw, random) for _ in range(ROUNDS)]
 
 
 def attack(kind: str, folder: str) -> None:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from cladify._kit.container import first_line
 from cladify._kit.progress import Progress
 from cladify.errors import FileError, InvalidInput
 from cladify.online._labels import StableLabels
@@ -372,6 +373,7 @@ def _damage_said(folder: Path) -> Iterator[None]:
     except FileError:
         raise
     except _FORGED as error:
+        why = first_line(error)
         raise FileError(
-            f"{folder} is damaged ({error}); restore it from a copy, or save what is whole with `cladify rescue`."
+            f"{folder} is damaged ({why}); restore it from a copy, or save what is whole with `cladify rescue`."
         ) from error

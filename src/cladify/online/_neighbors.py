@@ -126,7 +126,10 @@ class NeighborTree(OnlineTree):
         if len(state.items):
             if parts["graph"]["from"].max(initial=-1) >= len(parts["graph"]["lost"]):
                 raise ValueError("a list of neighbours belongs to no leaf")
-            state.graph.restore_lists(state.tree, *(parts["graph"][name] for name in LISTS))
+            lost = parts["graph"]["lost"]
+            is_leaf = np.isin(np.arange(len(lost)), state.items.leaves)
+            columns = parts["graph"] | {"lost": lost * is_leaf}
+            state.graph.restore_lists(state.tree, *(columns[name] for name in LISTS))
             self._note_reach(state, state.items.slots)
 
 

@@ -41,6 +41,14 @@ _TABLE: dict[str, tuple[str, int]] = {
     "buffer_best": ("<i8", 1),
     "buffer_similarity": ("<f8", 1),
 }
+#: Types of the values beside them.
+_VALUES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("root", "version", "width", "changed"), (int,)),
+    "seconds": (int, float),
+    "scale": (int, float, type(None)),
+    "counts": (list,),
+    **dict.fromkeys(("items", "search", "rows", "labels"), (dict,)),
+}
 _MAY_BE_INFINITE = ("search_bias", "buffer_similarity")
 
 
@@ -69,7 +77,7 @@ def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> d
 
     Anything that does not fit is a ValueError.
     """
-    _check_types(arrays)
+    _check_types(meta, arrays)
     part = {
         kind: {name[len(kind) + 1 :]: array for name, array in arrays.items() if name.startswith(kind + "_")}
         for kind in _PARTS
@@ -96,7 +104,10 @@ def load(state: State, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> d
     return {name: part[name] for name in ("graph", "level", "buffer")}
 
 
-def _check_types(arrays: dict[str, np.ndarray]) -> None:
+def _check_types(meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    for name, kinds in _VALUES.items():
+        if type(meta[name]) not in kinds:
+            raise ValueError(f"{name} is {str(meta[name])[:40]!r}")
     for name, array in arrays.items():
         if name not in _TABLE:
             raise ValueError(f"array {name!r} is not known")
@@ -113,6 +124,8 @@ def _check_items(meta: dict[str, Any], part: dict[str, dict[str, np.ndarray]]) -
     slots, used = items["slots"], len(search["bias"])
     if not isinstance(ids, list) or not set(map(type, ids)) <= {int, str}:
         raise ValueError("ids are whole numbers or strings")
+    if type(meta["items"]["next"]) is not int or any(type(i) is int and i >= meta["items"]["next"] for i in ids):
+        raise ValueError("the next id is taken")
     if not len(ids) == len(set(ids)) == len(slots) == len(items["leaves"]) == len(items["weight"]):
         raise ValueError("ids, slots, leaves and weights are of unequal number")
     both = np.concatenate([slots, search["free"]])
