@@ -33,7 +33,9 @@ class Call:
 
 @dataclass
 class MockServer:
-    """Answers with ``answer(payload)``, an object or the text of a chat message; ``faults`` are used up call by call.
+    """Answers with ``answer(payload)``: an object, the text of a chat message, or a status and a message.
+
+    ``faults`` are used up call by call.
 
     Faults: "429", "429 SECONDS" (with Retry-After), any other status, "half" (a body cut short), "invalid" (not JSON),
     "slow", "close" (no answer at all), and "text: ..." (that text as the message).
@@ -104,16 +106,21 @@ class MockServer:
                     self._send(200, b'{"choices": [{"mess')
                 elif fault is not None and fault.split()[0].isdigit():
                     status, *pause = fault.split()
-                    body = json.dumps({"error": {"message": f"mock {status}"}}).encode()
-                    self._send(int(status), body, {"Retry-After": pause[0]} if pause else {})
+                    self._refuse(int(status), f"mock {status}", {"Retry-After": pause[0]} if pause else {})
                 else:
                     if fault == "slow":
                         time.sleep(SLOW)
                     told = fault.removeprefix("text: ") if fault and fault.startswith("text: ") else None
                     answer = mock.answer(call.payload) if told is None else told
+                    if isinstance(answer, tuple):
+                        self._refuse(*answer)
+                        return
                     body = json.dumps(chat(call.payload, answer) if isinstance(answer, str) else answer).encode()
                     self._send(200, body, cut=fault == "half")
                     call.answered = fault != "half"
+
+            def _refuse(self, status: int, message: str, headers: dict[str, str] | None = None) -> None:
+                self._send(status, json.dumps({"error": {"message": message}}).encode(), headers)
 
             def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None, cut: bool = False) -> None:
                 self.send_response(status)

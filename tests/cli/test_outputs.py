@@ -15,7 +15,7 @@ from cladify.taxonomy import Taxonomy
 #: Parameters that name files and folders that are read.
 INPUTS = {
     *("checkpoint", "compare", "file", "folder", "h5ad", "ids", "images", "inbox", "items", "join", "labels", "path"),
-    *("points", "source", "texts", "tree_file", "vectors", "x"),
+    *("points", "prompt", "source", "texts", "tree_file", "vectors", "x"),
 }
 COMMANDS = {name: command.params for name, command in typer.main.get_command(app).commands.items()}
 KINDS = {command.__name__: get_type_hints(command) for command in NEED_ARGUMENTS + ALONE}
@@ -93,4 +93,4 @@ def test_modules_and_strange_files_are_no_cache(cladify, tmp_path: Path) -> None
         assert done.code == 1 and message in done.err
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
     for _ in range(2):  # a cache of its own is read and added to
-        assert cladify("name", "t.taxonomy", "--namer", "names:n", "--cache", "c.jsonl", "-q").code == 0
+        assert cladify("name", "t.taxonomy", "--namer", "names:n", "--cache", "c.answers", "-q").code == 0

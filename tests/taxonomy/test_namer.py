@@ -41,16 +41,13 @@ def test_a_stopped_run_goes_on_where_it_was(taxonomy, tmp_path):
         return ["first"] * len(views)
 
     with pytest.raises(InvalidInput, match=r"failed 2 times: ConnectionError: no route .* kept"):
-        taxonomy.name(failing, batch_size=5, retries=1, cache=tmp_path / "answers.jsonl")
+        taxonomy.name(failing, batch_size=5, retries=1, cache=tmp_path / "answers")
     assert calls == [5, 5, 5, 5]
     assert sum(name == "first" for name in taxonomy.names.values()) == 10
-    with open(tmp_path / "answers.jsonl", "a") as file:
-        file.write('{"view": "cut sho')  # an interruption while writing
-
     asked = []
-    taxonomy2 = taxonomy
-    taxonomy2.name(lambda views: asked.extend(views) or ["second"] * len(views), cache=tmp_path / "answers.jsonl")
-    assert set(taxonomy2.names.values()) >= {"second"}
+    taxonomy.name(lambda views: asked.extend(views) or ["second"] * len(views), cache=tmp_path / "answers")
+    names = [name for v, name in taxonomy.names.items() if v != taxonomy.tree.root]
+    assert len(asked) == names.count("second") == len(names) - 10 and names.count("first") == 10
 
 
 def test_the_cache_answers_what_was_asked_before(taxonomy, tmp_path):
@@ -61,11 +58,11 @@ def test_the_cache_answers_what_was_asked_before(taxonomy, tmp_path):
         asked.append(len(views))
         return [view.name.upper() for view in views]
 
-    taxonomy.name(namer, cache=tmp_path / "answers.jsonl")
+    taxonomy.name(namer, cache=tmp_path / "answers")
     n_calls = len(asked)
     taxonomy.name()  # the automatic names again
     assert taxonomy.names == automatic
-    taxonomy.name(namer, cache=tmp_path / "answers.jsonl")
+    taxonomy.name(namer, cache=tmp_path / "answers")
     assert len(asked) == n_calls
     assert taxonomy.names[taxonomy.levels[0].nodes[0]].isupper()
 

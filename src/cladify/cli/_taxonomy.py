@@ -31,6 +31,22 @@ from cladify.cli._common import (
     seconds,
     show_progress,
 )
+from cladify.cli._namer import (
+    About,
+    AuditFile,
+    Cache,
+    Concurrency,
+    DryRun,
+    KeyEnv,
+    Language,
+    MaxCalls,
+    MaxTokens,
+    NamerName,
+    PromptFile,
+    Timeout,
+    print_cost,
+    who_names,
+)
 from cladify.cli._table import check_output, write_output
 
 if TYPE_CHECKING:
@@ -43,10 +59,6 @@ Ids = Annotated[
 Depth = Annotated[int, typer.Option(help="Levels of the printed outline; 0 for none.", min=0)]
 Groups = Annotated[int, typer.Option(help="Groups printed below each; the rest is counted.", min=1)]
 Examples = Annotated[int, typer.Option(help="Items printed for each of the lowest groups.", min=0)]
-NamerName = Annotated[
-    str | None, typer.Option("--namer", metavar="MODULE:FUNCTION", help="Names from a function of yours.")
-]
-Cache = Annotated[Path | None, typer.Option(help="With --namer: a file that keeps its answers, to go on after a stop.")]
 
 
 def taxonomy(
@@ -91,6 +103,12 @@ def taxonomy(
     excel_safe: ExcelSafe = False,
     namer: NamerName = None,
     cache: Cache = None,
+    about: About = None,
+    dry_run: DryRun = False,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    key_env: KeyEnv = None,
+    audit: AuditFile = None,
     param: Params = None,
     random_state: Annotated[int, typer.Option("--random-state", "--seed", help="For methods that draw.")] = 0,
     n_jobs: Annotated[int, typer.Option("--n-jobs", "-j", help="Threads; -1 is all cores.")] = -1,
@@ -106,7 +124,6 @@ def taxonomy(
     """
     from cladify.io import check_writable
     from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, vector_column
-    from cladify.text._embed import load_callable
 
     from_stdin = str(source) == STDIN
     if obsp is not None and source.suffix.lower() != ".h5ad":
@@ -115,8 +132,8 @@ def taxonomy(
     check_writable(out)
     if table_out is not None:
         check_output(table_out, source)
-    _check_cache(cache)
-    function = None if namer is None else load_callable(namer, "namer")
+    budget = {"max_calls": max_calls, "max_tokens": max_tokens}
+    asked = who_names(namer, out, cache, dry_run, audit=audit, about=about, key_env=key_env, **budget)
     start = perf_counter()
     show = show_progress(quiet or as_json)
     options: dict[str, Any] = {
@@ -139,9 +156,12 @@ def taxonomy(
         made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, reading, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
-    if function is not None:
+    if asked is not None and dry_run:
+        print_cost(made, asked, as_json)
+        return
+    if asked is not None:
         try:
-            made.name(function, cache=cache, progress=show)
+            made.name(asked.namer, cache=asked.cache, progress=show)
         finally:
             made.save(out)
     if table_out is not None:
@@ -246,8 +266,18 @@ def name(
     file: TaxonomyFile,
     namer: NamerName = None,
     cache: Cache = None,
-    batch_size: Annotated[int, typer.Option(help="With --namer: groups a call.", min=1)] = 20,
-    retries: Annotated[int, typer.Option(help="With --namer: how often a failing call is tried again.", min=0)] = 3,
+    about: About = None,
+    language: Language = None,
+    prompt: PromptFile = None,
+    dry_run: DryRun = False,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    key_env: KeyEnv = None,
+    audit: AuditFile = None,
+    concurrency: Concurrency = 4,
+    timeout: Timeout = 120.0,
+    batch_size: Annotated[int, typer.Option(help="With a function: groups a call.", min=1)] = 20,
+    retries: Annotated[int, typer.Option(help="With --namer: how often a failing call is tried again.", min=0)] = 5,
     texts: Annotated[Path | None, typer.Option(help="Make the names from other texts than the items.")] = None,
     text: Text = None,
     rename: Annotated[
@@ -260,35 +290,41 @@ def name(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name the groups of a taxonomy again: by hand, from other texts, or by a function such as a language model's.
+    """Name the groups of a taxonomy again: by hand, from other texts, by a language model or a function of yours.
 
-    Example: [bold]cladify name posts.taxonomy --namer mymodel:name_groups --cache answers.jsonl[/bold]
+    Example: [bold]cladify name posts.taxonomy --namer ollama:llama3.2 --about "bug reports of a browser"[/bold]
     """
     from cladify.io import check_writable
     from cladify.taxonomy import Taxonomy
     from cladify.taxonomy._sources import read_source
-    from cladify.text._embed import load_callable
 
     made = Taxonomy.load(file)
     out = out or file
     check_writable(out)
-    _check_cache(cache)
-    function = None if namer is None else load_callable(namer, "namer")
+    budget = {"max_calls": max_calls, "max_tokens": max_tokens, "concurrency": concurrency, "timeout": timeout}
+    question = {"about": about, "language": language, "prompt": prompt}
+    asked = who_names(namer, out, cache, dry_run, audit=audit, key_env=key_env, **question, **budget)
     for pair in rename or ():
         node, equals, given = pair.partition("=")
         if not equals or not node.strip().isdigit():
             raise typer.BadParameter(f"--rename takes NODE=NAME, got {pair!r}.")
         made.rename(int(node), given)
     given_texts = None if texts is None else read_source(str(texts), text).texts
+    show = show_progress(quiet or as_json)
+    if asked is not None and dry_run:
+        if given_texts is not None:
+            made.name(texts=given_texts, progress=show)
+        print_cost(made, asked, as_json)
+        return
     try:
-        if function is not None or given_texts is not None:
+        if asked is not None or given_texts is not None:
             made.name(
-                function,
+                None if asked is None else asked.namer,
                 texts=given_texts,
                 batch_size=batch_size,
                 retries=retries,
-                cache=cache,
-                progress=show_progress(quiet or as_json),
+                cache=None if asked is None else asked.cache,
+                progress=show,
             )
     finally:
         made.save(out)  # names given before a failure are kept
@@ -297,24 +333,6 @@ def name(
     elif not quiet:
         _print_outline(made, depth, groups, examples, nodes=True)
         print(f"\ntaxonomy: {out}")
-
-
-def _check_cache(cache: Path | None) -> None:
-    """Raise where ``--cache`` names a file of something else, to which answers would be added."""
-    import json
-
-    from cladify.errors import FileError
-
-    if cache is None or not cache.exists():
-        return
-    with open(cache, "rb") as file:
-        start = file.readline(1 << 16)
-    try:
-        ours = not start or "view" in json.loads(start)
-    except (ValueError, TypeError, RecursionError):
-        ours = False
-    if not ours:
-        raise FileError(f"{cache} is not a file of answers that cladify wrote; give --cache another name.")
 
 
 def _print_outline(made: Taxonomy, depth: int, groups: int, examples: int, nodes: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from cladify.taxonomy._edits import Edit, Edits
 from cladify.taxonomy._file.check import check, rescue
+from cladify.taxonomy._names.model import ModelNamer, NamingCost
 from cladify.taxonomy._names.namer import ClusterView
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import Also
@@ -27,6 +28,8 @@ __all__ = [
     "LevelAgreement",
     "LookFirst",
     "Match",
+    "ModelNamer",
+    "NamingCost",
     "Report",
     "Taxonomy",
     "TextEmbedder",

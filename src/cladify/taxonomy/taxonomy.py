@@ -24,6 +24,7 @@ from cladify.taxonomy._file.journal import Stamp, append_edits
 from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._kept import Kept, keep
+from cladify.taxonomy._names.model import ModelNamer, NamingCost, Outcome, as_namer
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
@@ -309,7 +310,7 @@ class Taxonomy(Readable):
 
     def name(
         self,
-        namer: Namer | None = None,
+        namer: Namer | ModelNamer | str | None = None,
         *,
         texts: Any = None,
         labels: Any = None,
@@ -317,7 +318,7 @@ class Taxonomy(Readable):
         stop_words: Iterable[str] | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         batch_size: int = 20,
-        retries: int = 3,
+        retries: int = 5,
         cache: str | os.PathLike[str] | None = None,
         progress: ProgressLike = None,
     ) -> None:
@@ -327,9 +328,10 @@ class Taxonomy(Readable):
 
         Parameters
         ----------
-        namer : callable, optional
-            Takes a list of :class:`ClusterView` and returns a name for each, such as a call to a language model.
-            Nothing leaves the machine but what it sends.
+        namer : str, ModelNamer or callable, optional
+            A language model on a server, ``openai:MODEL@URL`` or ``ollama:MODEL``, with more options as a
+            :class:`ModelNamer`, whose text says what is sent. Or a function (``module:function``) that takes a list of
+            :class:`ClusterView` and returns a name for each. Without one of them, nothing leaves the machine.
         texts : list, array or column, optional
             What names are made from; by default the items.
         labels : list, array or column, optional
@@ -337,7 +339,7 @@ class Taxonomy(Readable):
         language, stop_words, tokenizer
             As for :meth:`fit`.
         batch_size, retries : int
-            Views a call; how often a failing call is tried again.
+            Views a call of a function; how often a failing call is tried again.
         cache : path, optional
             A file that keeps every answer, so that a run that stopped goes on where it was, and a second run asks
             nothing twice.
@@ -356,12 +358,30 @@ class Taxonomy(Readable):
                 self._now = Snapshot(facts, self._now.edits, self._now.edited)
             if namer is not None:
                 now, names = self._now, list(facts.names)
-                options: dict[str, Any] = {"batch_size": batch_size, "retries": retries, "cache": cache}
+                chosen, outcome = as_namer(namer), Outcome()
+                options: dict[str, Any] = {"retries": retries, "cache": cache, "report": report}
                 try:
-                    for v, name in ask(now, namer, **options, report=report):
+                    if isinstance(chosen, ModelNamer):
+                        given = chosen.run(now, outcome=outcome, **options)
+                    else:
+                        given = ask(now, chosen, batch_size=batch_size, **options)
+                    for v, name in given:
                         names[now.base_keys(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
+                if isinstance(chosen, ModelNamer):
+                    self.info["namer"] = chosen.model
+                outcome.warn()
+
+    def naming_cost(self, namer: ModelNamer | str, *, cache: str | os.PathLike[str] | None = None) -> NamingCost:
+        """Calls and tokens that :meth:`name` will take with a model, about; nothing is sent.
+
+        Repetitions of calls that fail are not counted, nor groups whose answers are in the cache.
+        """
+        chosen = as_namer(namer)
+        if not isinstance(chosen, ModelNamer):
+            raise InvalidInput("only names by a model on a server have a cost: openai:MODEL@URL or ollama:MODEL.")
+        return chosen.cost(self._now, cache)
 
     def place(self, X_new: Any, *, levels: Any = None, form: str = "auto", embedder: str | None = None) -> Any:
         """Where new items belong: their path from the top down, with the confidence at every level.

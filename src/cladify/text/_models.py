@@ -191,7 +191,7 @@ def load_callable(name: str, what: str) -> Callable[..., Any]:
     """
     module_name, colon, function_name = name.partition(":")
     if not colon or not module_name or not function_name:
-        known = _KNOWN if what == "embedder" else "module:function"
+        known = _KNOWN if what == "embedder" else "openai:MODEL@URL, ollama:MODEL or module:function"
         raise InvalidInput(f"{what} must be {known}, got {name!r}.")
     folder = os.getcwd()
     sys.path.append(folder)

@@ -1,4 +1,4 @@
-"""Names from a function of the user's, such as a call to a language model: in batches, with a cache and retries.
+"""Names from a function of the user's: in batches, with a cache and retries.
 
 Nothing is sent anywhere by cladify: the function gets views of groups and returns names.
 """
@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from cladify._kit.params import check_int
 from cladify._kit.progress import Progress
 from cladify._kit.text import printable, shorten
-from cladify.errors import FileError, InvalidInput
+from cladify.errors import InvalidInput
+from cladify.taxonomy._names.answers import Answers
 from cladify.taxonomy._read.snapshot import Snapshot
 
 __all__ = ["ClusterView", "Namer", "ask"]
@@ -45,8 +45,8 @@ class ClusterView:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same content: the key of a cache."""
-        text = json.dumps(self.to_dict(), sort_keys=True, ensure_ascii=True)
+        """The same for the same content, whatever it and the groups around it are called: the key of a cache."""
+        text = json.dumps([self.size, self.keywords, self.examples, self.boundary])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -80,15 +80,17 @@ def ask(
 ) -> Iterator[tuple[int, str]]:
     """Nodes and the names that ``namer`` gives them, top down; groups named by hand are left out."""
     if not callable(namer):
-        raise InvalidInput("namer must be a function that takes a list of ClusterView and returns a name for each.")
+        raise InvalidInput(
+            "namer must be a function that takes a list of ClusterView and returns a name for each, or the name of a "
+            "model, such as ollama:MODEL."
+        )
     batch_size = check_int("batch_size", batch_size, low=1)
     retries = check_int("retries", retries, low=0)
     automatic = now.names
     by_hand = now.edited.names
     nodes = [v for v in range(now.tree.root - 1, now.n_items - 1, -1) if int(now.edited.keys[v]) not in by_hand]
     views = {v: view(now, v, automatic) for v in nodes}
-    known = _read_cache(cache)
-    with report.stage("naming", len(nodes)) as advance:
+    with Answers(cache) as known, report.stage("naming", len(nodes)) as advance:
         waiting = []
         for v in nodes:
             answer = known.get(views[v].fingerprint)
@@ -100,8 +102,9 @@ def ask(
         for start in range(0, len(waiting), batch_size):
             batch = waiting[start : start + batch_size]
             names = _answers(namer, [views[v] for v in batch], retries)
+            for v, name in zip(batch, names, strict=True):
+                known.put(views[v].fingerprint, name)
             yield from zip(batch, names, strict=True)
-            _add_to_cache(cache, [views[v].fingerprint for v in batch], names)
             advance(len(batch))
 
 
@@ -123,36 +126,3 @@ def _answers(namer: Namer, views: list[ClusterView], retries: int) -> list[str]:
                 ) from error
             time.sleep(PAUSE * 2**attempt)
     raise AssertionError
-
-
-def _read_cache(cache: str | os.PathLike[str] | None) -> dict[str, str]:
-    """Answers of earlier runs; a last line cut short by an interruption is left out."""
-    if cache is None or not Path(cache).exists():
-        return {}
-    known = {}
-    try:
-        lines = Path(cache).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError as error:
-        raise FileError(f"Cannot read {cache}: {error.strerror or error}.") from None
-    for line in lines:
-        try:
-            entry = json.loads(line)
-            known[str(entry["view"])] = shorten(entry["name"], 120)
-        except (ValueError, KeyError, TypeError):
-            continue
-    return known
-
-
-def _add_to_cache(cache: str | os.PathLike[str] | None, prints: list[str], names: list[str]) -> None:
-    if cache is None:
-        return
-    lines = [
-        json.dumps({"view": mark, "name": name}, ensure_ascii=False) for mark, name in zip(prints, names, strict=True)
-    ]
-    try:
-        with open(cache, "a", encoding="utf-8") as file:
-            file.write("".join(f"{line}\n" for line in lines))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise FileError(f"cannot write {cache}: {error.strerror or error}; choose another place.") from None
