@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from queue import LifoQueue
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -115,7 +116,11 @@ class Server:
             self._key = ""
         if not (self._key.isascii() and self._key.isprintable()):
             raise InvalidInput(f"the key in the environment variable {self._key_env} has characters that no key has.")
-        self._client: Any = None
+        #: Clients of one connection each, made when they are first used. A call has one for itself until its guard is
+        #: done, so that a connection is used again only when the answer before has been kept.
+        self._clients: LifoQueue[Any] = LifoQueue()
+        for _ in range(self.connections):
+            self._clients.put(None)
         self._reached = False
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -143,7 +148,7 @@ class Server:
         for attempt in range(self.retries + 1):
             try:
                 self._wait()
-                return (guard or _plain)(lambda: self._send(path, payload))
+                return self._attempt(path, payload, guard or _plain)
             except Trouble as error:
                 early = not (error.reached or self._reached)  # most likely a wrong address
                 if error.pause is None or early or self._closed.is_set():
@@ -159,6 +164,15 @@ class Server:
                     self._closed.wait(max(backoff, error.pause))
         raise AssertionError
 
+    def _attempt(self, path: str, payload: dict[str, Any], guard: Callable[[Send], dict[str, Any]]) -> dict[str, Any]:
+        httpx = _httpx()
+        client = self._clients.get()
+        try:
+            client = client or self._make_client(httpx)
+            return guard(lambda: self._send(httpx, client, path, payload))
+        finally:
+            self._clients.put(client)
+
     def close(self) -> None:
         """End pauses; no call is sent any more, and those under way are still answered."""
         self._closed.set()
@@ -168,8 +182,10 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-        if self._client is not None:
-            self._client.close()
+        for _ in range(self.connections):
+            client = self._clients.get()
+            if client is not None:
+                client.close()
 
     def _wait(self) -> None:
         while not self._closed.is_set():
@@ -179,11 +195,10 @@ class Server:
             self._closed.wait(left)
         raise Trouble("the call was given up.")
 
-    def _send(self, path: str, payload: dict[str, Any]) -> dict[str, Any]:
-        httpx = _httpx()
+    def _send(self, httpx: Any, client: Any, path: str, payload: dict[str, Any]) -> dict[str, Any]:
         body = json.dumps({"model": self.model, **payload}, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            status, headers, content = self._exchange(httpx, f"{self.url}/{path}", body)
+            status, headers, content = self._exchange(httpx, client, f"{self.url}/{path}", body)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             message = f"cannot reach {self.url} ({_reason(error)}); is the server running, and the address right?"
             raise Trouble(message, pause=0.0, reached=False) from None
@@ -204,14 +219,11 @@ class Server:
             raise Trouble(f"{self.url} gave an answer that is not a JSON object.", pause=0.0)
         return answer
 
-    def _exchange(self, httpx: Any, url: str, body: bytes) -> tuple[int, Any, bytes]:
+    def _exchange(self, httpx: Any, client: Any, url: str, body: bytes) -> tuple[int, Any, bytes]:
         """Status, headers and content of one exchange, which ends at the time limit however slowly bytes come."""
-        with self._lock:
-            if self._client is None:
-                self._client = self._make_client(httpx)
         end = time.monotonic() + self.timeout
         parts, size = [], 0
-        with self._client.stream("POST", url, content=body) as response:
+        with client.stream("POST", url, content=body) as response:
             for part in response.iter_bytes():
                 parts.append(part)
                 size += len(part)
@@ -228,7 +240,7 @@ class Server:
         return httpx.Client(
             headers=headers,
             timeout=httpx.Timeout(self.timeout, connect=min(10.0, self.timeout), pool=None),
-            limits=httpx.Limits(max_connections=self.connections),
+            limits=httpx.Limits(max_connections=1),
             trust_env=not self._local,  # what is for this machine goes through no proxy
         )
 
