@@ -182,8 +182,7 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-        for _ in range(self.connections):
-            client = self._clients.get()
+        for client in [self._clients.get() for _ in range(self.connections)]:
             if client is not None:
                 client.close()
 
