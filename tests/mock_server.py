@@ -31,6 +31,11 @@ class Call:
         return self.payload["messages"][-1]["content"]
 
 
+class _Quiet(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """A client that was killed has closed its connection."""
+
+
 @dataclass
 class MockServer:
     """Answers with ``answer(payload)``: an object, the text of a chat message, or a status and a message.
@@ -52,7 +57,7 @@ class MockServer:
         self._lock = threading.Lock()
         self._last: dict[int, Call] = {}
         self.at_once = self.most_at_once = 0
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = _Quiet(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return self

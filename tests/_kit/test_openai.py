@@ -89,7 +89,7 @@ def test_dates_are_pauses_too():
 def test_closing_ends_pauses():
     with MockServer(data, ["429 100"] * 2) as mock, Server.parse(mock.name()) as server:
         threading.Timer(0.1, server.close).start()
-        with pytest.raises(Trouble, match="given up|refused the call"):
+        with pytest.raises(Trouble, match=r"given up|refused the call"):
             server.post("embeddings", {"input": "x"})
 
 

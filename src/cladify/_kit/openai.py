@@ -180,10 +180,9 @@ class Server:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-        for _ in range(self.connections):
-            client = self._clients.get()
+        for client in [self._clients.get() for _ in range(self.connections)]:
             if client is not None:
                 client.close()
 

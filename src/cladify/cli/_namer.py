@@ -60,7 +60,7 @@ def who_names(namer: str | None, out: Path, cache: Path | None, dry_run: bool, *
     from cladify._kit.openai import is_server_name
     from cladify.taxonomy import ModelNamer
     from cladify.taxonomy._names.answers import check_answers, check_audit
-    from cladify.text._embed import load_callable
+    from cladify.text._models import load_callable
 
     if namer is None or not is_server_name(namer):
         given = [name for name, value in options.items() if value is not None and value != _USUAL.get(name)]

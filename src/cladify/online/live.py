@@ -87,7 +87,7 @@ class LiveTree(NeighborTree):
 
         Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
         offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
-        and then the upper scales are searched again, as by the batch method, over the small clusters as they are by now,
+        and then the upper scales are searched again, as by the batch method, over the present small clusters,
         which makes new nodes above these. In a folder the result is kept as a new snapshot.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)

@@ -21,7 +21,7 @@ from cladify.taxonomy._names.namer import Namer
 from cladify.taxonomy._names.prompt import MOST_CHARACTERS, Group, Messages, Prompt, key_of, most_tokens, tokens_of
 from cladify.taxonomy._names.reply import Unusable, alike, content_of, read_name, words_of
 from cladify.taxonomy._read.snapshot import Snapshot
-from cladify.text._embed import load_callable
+from cladify.text._models import load_callable
 
 __all__ = ["ModelNamer", "NamingCost", "Outcome", "as_namer"]
 
