@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from quick import IN_MEMORY
 
 from cladify import _core, online
 from cladify.errors import FileError
@@ -76,7 +77,7 @@ class History:
         self.metric = ("sqeuclidean", "cosine", "dot")[seed % 3]
         self.tree: Any = getattr(online, kind)(self.metric, **KINDS[kind])
         self.model = Model()
-        self.top = Path(tempfile.mkdtemp(prefix="history"))
+        self.top = Path(tempfile.mkdtemp(dir=IN_MEMORY))
         self.folder: Path | None = None
         self._folders = 0
         self.refused = 0

@@ -1,5 +1,7 @@
 """Parameters for tests of forms, types, errors and repetition, where a good tree is not the question."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -9,6 +11,9 @@ FEW_STEPS = {
     "hyphc": {"n_steps": 20, "n_init": 2},
     "ufit": {"n_steps": 20},
 }
+
+#: A folder in memory for tests that sync files hundreds of times, which takes milliseconds each on a busy disk.
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def nightly(*values):

@@ -6,9 +6,10 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from quick import IN_MEMORY
 from trees import random_tree
 
 from cladify.errors import FileError, InvalidInput, Stale
@@ -20,7 +21,7 @@ class History(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir=IN_MEMORY)
         self.path = Path(self.folder.name) / "a.taxonomy"
         tree = random_tree(12, 0)
         self.taxonomy = Taxonomy(tree, [f"item {i}" for i in range(tree.n_leaves)])
@@ -111,4 +112,4 @@ class History(RuleBasedStateMachine):
 
 
 TestHistory = History.TestCase
-TestHistory.settings = settings(max_examples=12, stateful_step_count=10, deadline=None, phases=(Phase.generate,))
+TestHistory.settings = settings(settings.default, stateful_step_count=10)
