@@ -205,7 +205,7 @@ class InFolder(BaseEstimator):
         store: Store | None = self.__dict__.get("_store")
         if store is not None and store.folder.resolve() == Path(folder).resolve():
             store.check()
-            store.sync = sync
+            store.set_sync(sync)
             with store.transaction():
                 store.write(*self._dump(state))
             return self

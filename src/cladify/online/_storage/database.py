@@ -82,26 +82,20 @@ class Store:
         if create:
             with _said(self.folder):
                 self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not self.folder.is_dir():
-            raise FileError(
-                f"{self.folder} is not a folder with an online tree; save(folder) or `cladify add` makes one."
-            )
+        else:
+            _check_there(self.folder)
         here = self.folder.resolve()
         if not create and (saver := _saved.pop(here, None)) is not None:
             saver.hand_over()
-        if not create and not check_plain(self.folder / NAME):
-            raise FileError(
-                f"{self.folder} is not a folder with an online tree; save(folder) or `cladify add` makes one."
-            )
         self._owner = Owner(self.folder)
         self._lost = self._noted = False
         self._grown = self._size = 0
         try:
             self._database = self._owner.guarded = self._connect()
+            self.set_sync(sync)
         except BaseException:
             self._owner.release()
             raise
-        self.sync = sync
         if create:
             _saved[here] = self
 
@@ -126,15 +120,10 @@ class Store:
             raise
         return database
 
-    @property
-    def sync(self) -> bool:
-        return self._sync
-
-    @sync.setter
-    def sync(self, sync: bool) -> None:
+    def set_sync(self, sync: bool) -> None:
+        """See the parameter ``sync``."""
         with _said(self.folder):
             self._database.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
-        self._sync = sync
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -145,7 +134,7 @@ class Store:
             self._set_aside()
             content = read(self._database, self.folder)
             self._size = sum(array.nbytes for array in content.arrays.values())
-            self._grown = _bytes_of_changes(self._database)
+            (self._grown,) = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM changes").fetchone()
         return content
 
     def _set_aside(self) -> None:
@@ -357,16 +346,16 @@ def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None 
 def read_folder(folder: Any, problems: list[str] | None = None) -> Content:
     """The content of a folder as it is now; another process may be writing."""
     path = Path(folder) / NAME
-    if not check_plain(path):
+    _check_there(path.parent)
+    with contextlib.closing(connect(path, "ro")) as database, _said(path.parent, reading=True):
+        if check_schema(database, path):
+            raise FileError(_NOTHING.format(path.parent))
+        return read(database, path.parent, problems)
+
+
+def _check_there(folder: Path) -> None:
+    if not folder.is_dir() or not check_plain(folder / NAME):
         raise FileError(f"{folder} is not a folder with an online tree; save(folder) or `cladify add` makes one.")
-    database = connect(path, "ro")
-    try:
-        with _said(path.parent, reading=True):
-            if check_schema(database, path):
-                raise FileError(_NOTHING.format(path.parent))
-            return read(database, path.parent, problems)
-    finally:
-        database.close()
 
 
 def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
@@ -388,10 +377,6 @@ def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
     if out is None:
         raise ValueError("no parts")
     return out.view(dtype).reshape(shape)
-
-
-def _bytes_of_changes(database: sqlite3.Connection) -> int:
-    return int(database.execute("SELECT coalesce(sum(length(data)), 0) FROM changes").fetchone()[0])
 
 
 @contextlib.contextmanager
