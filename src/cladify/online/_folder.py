@@ -163,6 +163,8 @@ class InFolder(BaseEstimator):
         held = old.before(undo)
         state = self._new_state()
         state.rows.load(*undo.metric)
+        if state.tree is None and undo.metric[0]["n_features"] is not None:  # it was emptied, and knows its next id
+            state.start(old.tree.width)
         if len(held.ids):
             self._add(state, held.ids, held.rows, held.weight, Progress())
         state.items.next_id, state.labels, state.seconds = undo.next_id, old.labels, old.seconds
