@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from points import blobs
 from quick import seeds
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, squareform
@@ -52,12 +53,6 @@ def random_points(seed: int) -> np.ndarray:
     return X * 10.0 ** rng.integers(-6, 7)
 
 
-def blobs(n: int, d: int, k: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    centre = rng.standard_normal((k, d))
-    return (centre[rng.integers(0, k, n)] + 0.4 * rng.standard_normal((n, d))).astype(np.float32)
-
-
 def scipy_linkage(X: np.ndarray, method: str, metric: str | None = None) -> np.ndarray:
     X = X.astype(np.float64)
     if metric == "dot":
@@ -78,7 +73,7 @@ def test_same_merges_as_scipy(method, metric, block):
 
 @pytest.mark.parametrize(("method", "metric"), CASES)
 def test_same_merges_as_scipy_large_float32(method, metric):
-    X = blobs(2100, 24, 40, seed=7)
+    X = blobs(2100, 24, 40, spread=0.4, seed=7)
     assert_same_merges(HAC(linkage=method, metric=metric).fit(X).tree_, scipy_linkage(X, method, metric))
 
 
@@ -213,7 +208,7 @@ def test_input_is_left_alone():
 
 @pytest.mark.parametrize(("method", "metric"), CASES)
 def test_threads_and_repeats_change_nothing(method, metric):
-    X = blobs(2500, 32, 30, seed=6)
+    X = blobs(2500, 32, 30, spread=0.4, seed=6)
     trees = [HAC(linkage=method, metric=metric, n_jobs=j).fit(X).tree_ for j in (1, 2, 2, 2, 3)]
     assert all(tree == trees[0] for tree in trees)
 
@@ -245,7 +240,7 @@ def test_errors_say_what_to_do(monkeypatch):
 @pytest.mark.parametrize("method", ["average", "weighted", "ward", "single", "complete"])
 @pytest.mark.parametrize("seed", range(5))
 def test_stopping_at_a_height_gives_the_same_clusters(method, seed):
-    X = blobs(300, 5, 12, seed=seed)
+    X = blobs(300, 5, 12, spread=0.4, seed=seed)
     X[50:60] = X[40:50]
     whole = HAC(linkage=method).fit(X).tree_
     for share in (0.0, 0.3, 0.9, 0.97, 1.0, 2.0):
@@ -273,7 +268,7 @@ def test_stopping_at_a_height_saves_searches():
 
 
 def test_stopping_on_a_graph():
-    X = blobs(400, 5, 12, seed=1)
+    X = blobs(400, 5, 12, spread=0.4, seed=1)
     graph = cladify.neighbors(X, 10).connect(X)
     for method in ("average", "single", "complete"):
         whole = HAC(linkage=method).fit(graph).tree_

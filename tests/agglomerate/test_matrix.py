@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from points import blobs
 from quick import seeds
 from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from cladify import HAC, similarity
 from cladify.errors import InvalidInput, NotEnoughMemory
-from tests.agglomerate.test_hac import EUCLIDEAN, LINKAGES, blobs, random_points
+from tests.agglomerate.test_hac import EUCLIDEAN, LINKAGES, random_points
 from tests.oracles import assert_minimal_merges, assert_same_merges
 
 
@@ -31,7 +32,7 @@ def test_same_merges_as_scipy(method, block):
 
 @pytest.mark.parametrize("method", LINKAGES)
 def test_same_merges_as_scipy_large_float32(method):
-    D = pdist(blobs(2500, 12, 30, seed=3).astype(float)).astype(np.float32)
+    D = pdist(blobs(2500, 12, 30, spread=0.4, seed=3).astype(float)).astype(np.float32)
     tree = given_matrix(squareform(D), method)
     assert tree.info["distances"] == ("one row at a time" if method == "single" else "float32 matrix")
     np.testing.assert_allclose(

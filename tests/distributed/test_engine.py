@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from points import blobs
 
 import cladify
 from cladify.distributed import open_vectors
@@ -11,17 +12,11 @@ from cladify.distributed._stages.neighbors import sharded_neighbors
 from cladify.errors import CladifyError, FileError, InvalidInput, MissingExtra
 
 
-def blobs(n, d, seed=0):
-    rng = np.random.default_rng(seed)
-    centre = rng.normal(size=(max(2, n // 50), d))
-    return (centre[rng.integers(len(centre), size=n)] + 0.3 * rng.normal(size=(n, d))).astype(np.float32)
-
-
 def same_tree(a, b):
     return np.array_equal(a.parent, b.parent) and np.array_equal(a.height, b.height)
 
 
-X = blobs(2000, 6)
+X = blobs(2000, 6, 40, spread=0.3)
 
 
 def shards(folder, rows=X):

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from points import rows
 
 import cladify
 from cladify.errors import InvalidInput
@@ -12,10 +13,6 @@ pytest.importorskip("distributed")
 
 from cladify.distributed import ShardedGraph
 from cladify.distributed._edges import even_offsets, part_of
-
-
-def rows(n=120, d=5, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
 
 
 def directed_parts(graph, n_parts, values):
@@ -33,7 +30,7 @@ def directed_parts(graph, n_parts, values):
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot"])
 @pytest.mark.parametrize("n_parts", [1, 3, 7])
 def test_symmetrize_is_the_local_one(metric, n_parts):
-    graph = cladify.neighbors(rows(), 4, metric=metric)
+    graph = cladify.neighbors(rows(120), 4, metric=metric)
     values = "weight" if metric == "dot" else "distance"
     whole = graph.symmetrize()
     parts = directed_parts(graph, n_parts, values).symmetrize()

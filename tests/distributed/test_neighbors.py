@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from points import blobs
 
 import cladify
 from cladify.distributed import open_vectors
@@ -13,10 +14,8 @@ from cladify.distributed._storage.work_folder import WorkFolder, finish_piece
 from cladify.errors import InvalidInput
 
 
-def blobs(n, d, seed=0):
-    rng = np.random.default_rng(seed)
-    centre = rng.normal(size=(max(2, n // 100), d))
-    return (centre[rng.integers(len(centre), size=n)] + 0.5 * rng.normal(size=(n, d))).astype(np.float32)
+def cells(n, d):
+    return blobs(n, d, max(2, n // 100), spread=0.5)
 
 
 def build(X, k, job, parts=5, **options):
@@ -33,7 +32,7 @@ def recall(graph, truth):
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
 def test_recall_is_that_of_local_shards_and_as_stated(metric, job):
-    X = blobs(20_000, 16)
+    X = cells(20_000, 16)
     truth = cladify.neighbors.neighbors(X, 10, metric, method="exact")
     local = cladify.neighbors.neighbors(X, 10, metric, method="shards")
     graph = build(X, 10, job, metric=metric)
@@ -49,7 +48,7 @@ def test_recall_is_that_of_local_shards_and_as_stated(metric, job):
 
 
 def test_groups_parts_and_workers_change_nothing(job, monkeypatch):
-    X = blobs(1500, 8)
+    X = cells(1500, 8)
     plain = build(X, 5, job, parts=1)
     monkeypatch.setattr("cladify.distributed._stages.plan.GROUP_SHARE", 1e-7)  # as many groups as cells
     many = build(X, 5, job, parts=1)
@@ -64,7 +63,7 @@ def test_groups_parts_and_workers_change_nothing(job, monkeypatch):
 
 
 def test_with_recall_1_the_graph_is_exact(job):
-    X = blobs(3000, 4)
+    X = cells(3000, 4)
     truth = cladify.neighbors.neighbors(X, 7, method="exact")
     graph = build(X, 7, job, recall=1.0, parts=3)
     assert recall(graph, truth) > 0.999
@@ -72,7 +71,7 @@ def test_with_recall_1_the_graph_is_exact(job):
 
 def test_rows_in_small_cells_search_everywhere(job):
     # One far row, alone in its cells, and many equal ones.
-    X = blobs(3000, 4)
+    X = cells(3000, 4)
     X[17], X[40:90] = 1e4, X[40]
     graph = build(X, 10, job, recall=0.5)
     assert (graph.degree == 10).all()
@@ -83,7 +82,7 @@ def test_rows_in_small_cells_search_everywhere(job):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 30])
 def test_few_rows(n, job):
-    X = blobs(n, 3)
+    X = cells(n, 3)
     graph = build(X, 25, job, parts=2)
     k = min(25, n - 1)
     assert graph.n_points == n and (graph.degree == k).all()
@@ -92,7 +91,7 @@ def test_few_rows(n, job):
 
 
 def test_what_it_does_not_take(job):
-    X = blobs(100, 3)
+    X = cells(100, 3)
     with pytest.raises(InvalidInput, match=r"cosine or a Euclidean metric, got 'dot'"):
         build(X, 5, job, metric="dot")
     X[33] = 0
@@ -103,7 +102,7 @@ def test_what_it_does_not_take(job):
 
 
 def test_a_finished_stage_is_not_done_again(client, job, tmp_path, monkeypatch):
-    X = blobs(3000, 4)
+    X = cells(3000, 4)
     vectors = open_vectors(X, client=client, part_bytes=1 << 14)
     kept = replace(job, work=WorkFolder(str(tmp_path)))
     first = sharded_neighbors(vectors, 5, job=kept)

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from points import blobs
 
 import cladify
 from cladify.neighbors._growing import GrowingRows
@@ -13,8 +14,7 @@ N, K = 600, 8
 
 def points(n=N, seed=0):
     """Clusters that overlap, in float32."""
-    rng = np.random.default_rng(seed)
-    return (rng.normal(size=(20, 6))[rng.integers(20, size=n)] + 0.5 * rng.normal(size=(n, 6))).astype(np.float32)
+    return blobs(n, 6, 20, seed=seed, spread=0.5)
 
 
 def built(method):

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from points import blobs
 
 from benchmarks.changes import shake
 from cladify.datasets import make_strictly_separated
@@ -16,32 +17,27 @@ SUMS = [Greedy, Rotate, Grinch, Perch, OHAC, MiniBatchHAC]  # methods that keep 
 ALL = [*SUMS, partial(Perch, max_leaves=30), MiniBatchSCC, LiveTree]
 
 
-def rows(n=4000, d=6, clusters=5):
-    rng = np.random.default_rng(0)
-    return (rng.normal(size=(clusters, d))[rng.integers(clusters, size=n)] + 0.2 * rng.normal(size=(n, d))).astype("f4")
-
-
 @pytest.mark.parametrize("method", ALL)
 def test_thousands_of_changes_keep_every_invariant(method):
-    shake(method(), rows(), 400, batch=11, purge=50)
+    shake(method(), blobs(4000), 400, batch=11, purge=50)
 
 
 @pytest.mark.parametrize("method", ALL)
 def test_the_folder_holds_what_the_tree_holds(method, tmp_path):
-    online = method().partial_fit(rows()[:1], ids=["first"]).save(tmp_path).remove(["first"])
-    shake(online, rows(), 100, seed=1, batch=5, folder=tmp_path, every=10)
+    online = method().partial_fit(blobs(4000)[:1], ids=["first"]).save(tmp_path).remove(["first"])
+    shake(online, blobs(4000), 100, seed=1, batch=5, folder=tmp_path, every=10)
 
 
 @pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "dot"])
 @pytest.mark.parametrize("method", SUMS)
 def test_equal_weights_change_nothing(method, metric):
-    X = rows(60)
+    X = blobs(60)
     plain, heavy = method(metric).fit(X).tree_, method(metric).fit(X, sample_weight=np.full(60, 3.0)).tree_
     assert plain.parent.tolist() == heavy.parent.tolist() and np.allclose(plain.height, heavy.height)
 
 
 def test_a_row_of_weight_three_is_three_rows():
-    X = rows(12)
+    X = blobs(12)
     three = np.repeat(X, 3, axis=0)
     for method in (Grinch, Rotate):
         once = method(metric="sqeuclidean").fit(X, sample_weight=np.full(12, 3.0)).tree_

@@ -9,6 +9,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from points import rows
 
 import cladify.online
 from cladify.errors import FileError, InvalidInput
@@ -16,10 +17,6 @@ from cladify.online import Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBatchSCC,
 
 KINDS = [Greedy, Rotate, Grinch, LiveTree, MiniBatchSCC, MiniBatchHAC]
 FOLDERS = [Grinch, MiniBatchSCC, MiniBatchHAC]  # sums, a graph and levels, a buffer: what a folder may hold
-
-
-def rows(n, seed=0, d=5):
-    return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -55,7 +52,7 @@ def test_cells_are_kept(tmp_path):
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_a_flipped_byte_is_noticed_or_changes_nothing(kind, tmp_path):
     online = kind().partial_fit(rows(12)).save(tmp_path)
-    online.partial_fit(rows(3, 1)).remove([2]).close()
+    online.partial_fit(rows(3, seed=1)).remove([2]).close()
     tree, ids = online.tree_, online.ids_.tolist()
     path = tmp_path / "tree.sqlite"
     data = path.read_bytes()
@@ -84,7 +81,7 @@ def test_a_flipped_byte_is_noticed_or_changes_nothing(kind, tmp_path):
 @pytest.mark.parametrize("step", ["INSERT INTO changes", "COMMIT"])
 def test_a_full_disk_changes_nothing(kind, step, tmp_path):
     online = kind().partial_fit(rows(12)).save(tmp_path)
-    online.partial_fit(rows(2, 5))
+    online.partial_fit(rows(2, seed=5))
     before, database = online.tree_, online._store._database
 
     class Full:
@@ -98,10 +95,10 @@ def test_a_full_disk_changes_nothing(kind, step, tmp_path):
 
     online._store._database = Full()
     with pytest.raises(FileError, match=r"disk is full.*nothing was changed"):
-        online.partial_fit(rows(2, 6))
+        online.partial_fit(rows(2, seed=6))
     online._store._database = database
     assert len(online) == 14 and online.tree_ == before
-    online.partial_fit(rows(2, 7)).close()
+    online.partial_fit(rows(2, seed=7)).close()
     with kind.open(tmp_path) as again:
         assert len(again) == 16 and again.tree_ == online.tree_
 
@@ -119,15 +116,15 @@ def test_a_second_writer_is_refused(tmp_path):
 
 def test_opening_takes_over_from_what_saved(tmp_path):
     saved = Grinch().partial_fit(rows(5)).save(tmp_path)
-    saved.partial_fit(rows(2, 1))
+    saved.partial_fit(rows(2, seed=1))
     opened = Grinch.open(tmp_path)
     assert opened.tree_ == saved.tree_
-    for change in (lambda: saved.partial_fit(rows(2, 2)), lambda: saved.remove([0]), lambda: saved.save(tmp_path)):
+    for change in (lambda: saved.partial_fit(rows(2, seed=2)), lambda: saved.remove([0]), lambda: saved.save(tmp_path)):
         with pytest.raises(FileError, match="opened again in this process"):
             change()
     assert len(saved) == 7  # nothing was changed
-    opened.partial_fit(rows(2, 3)).close()
-    saved.save(tmp_path / "other").partial_fit(rows(1, 4))
+    opened.partial_fit(rows(2, seed=3)).close()
+    saved.save(tmp_path / "other").partial_fit(rows(1, seed=4))
     assert len(Grinch.open(tmp_path)) == 9
     assert len(Grinch.open(tmp_path / "other")) == 8
 
@@ -148,7 +145,7 @@ def test_many_changes_become_a_snapshot(tmp_path, monkeypatch):
     monkeypatch.setattr("cladify.online._storage.database._GROWN", 1000)
     online = Greedy().partial_fit(rows(3)).save(tmp_path)
     for i in range(60):
-        online.partial_fit(rows(20, i))
+        online.partial_fit(rows(20, seed=i))
     assert cladify.online.check(tmp_path)["n_changes"] < 60
     online.close()
     assert len(Greedy.open(tmp_path)) == 1203
@@ -183,7 +180,7 @@ def fill_up(folder, said: int) -> None:
     for i in range(40):
         before = len(online)
         try:
-            online.partial_fit(rows(50, i))
+            online.partial_fit(rows(50, seed=i))
             os.write(said, b"added ")
         except FileError:
             assert len(online) == before
@@ -195,5 +192,5 @@ def fill_up(folder, said: int) -> None:
     except FileError:
         os.write(said, b"refused ")
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
-    online.partial_fit(rows(1, 99))
+    online.partial_fit(rows(1, seed=99))
     os.write(said, b"went-on")

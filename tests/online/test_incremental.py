@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from points import blobs
 
 import cladify
 from cladify.datasets import arrival_order, make_model_separated, make_strictly_separated
@@ -15,12 +16,6 @@ from cladify.online import OHAC, Greedy, Grinch, LiveTree, MiniBatchHAC, MiniBat
 
 METHODS = [Greedy, Rotate, Grinch]
 EXACT = {"cap": None, "single_elimination": False, "single_search": False}
-
-
-def rows(n, d=6, seed=0, clusters=5):
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(clusters, d))
-    return (centres[rng.integers(clusters, size=n)] + 0.2 * rng.normal(size=(n, d))).astype(np.float32)
 
 
 def healthy(online):
@@ -137,7 +132,7 @@ def test_the_same_tree_as_the_pseudo_code(method, seed, n):
 
 
 def test_average_linkage_by_sums_is_that_of_all_pairs():
-    X = rows(120)
+    X = blobs(120)
 
     def average(A, B):
         A, B = (M / np.linalg.norm(M, axis=1, keepdims=True) for M in (A.astype(float), B.astype(float)))
@@ -155,7 +150,7 @@ def test_average_linkage_by_sums_is_that_of_all_pairs():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("metric", ["cosine", "dot", "sqeuclidean"])
 def test_batches_of_any_size_give_the_same_tree(method, metric):
-    X = rows(300, seed=3)
+    X = blobs(300, seed=3)
     whole = method(metric=metric).fit(X)
     parts = method(metric=metric)
     for part in np.split(X, [1, 2, 50, 51, 200]) if metric != "sqeuclidean" else [X[:200], X[200:]]:
@@ -168,19 +163,19 @@ def test_batches_of_any_size_give_the_same_tree(method, metric):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_number_of_threads_changes_nothing(method):
-    X = rows(700, seed=4)
+    X = blobs(700, seed=4)
     one, two = (method(n_jobs=jobs, search="cells").partial_fit(X[:400]).partial_fit(X[400:]) for jobs in (1, 2))
     assert one.tree_.parent.tolist() == two.tree_.parent.tolist()
 
 
 def test_cells_find_almost_what_the_whole_search_finds():
-    X = rows(3000, d=16, seed=5, clusters=40)
+    X = blobs(3000, d=16, seed=5, k=40)
     y = Rotate(search="exact").fit(X).tree_.cut(n_clusters=40)
     assert float(dendrogram_purity(Rotate(search="cells").fit(X).tree_, y)) > 0.9
 
 
 def test_changes_tell_what_happened():
-    X = rows(200, seed=7)
+    X = blobs(200, seed=7)
     online = Grinch().fit(X[:150])
     before, nodes, since = online.tree_, online.node_ids_, online.version_
     online.partial_fit(X[150:]).remove([3, 4])
@@ -205,7 +200,7 @@ def test_changes_tell_what_happened():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_predict_agrees_with_the_labels_of_the_items(method):
-    X = rows(300, seed=8)
+    X = blobs(300, seed=8)
     online = method(metric="cosine", n_clusters=5).fit(X)
     assert (online.predict(X) == online.labels_).all()
     assert (online.predict(X, n_clusters=9) == online.tree_.cut(n_clusters=9)).all()
@@ -228,7 +223,7 @@ def test_one_two_and_no_points():
 
 @pytest.mark.parametrize("method", [*METHODS, Perch, OHAC, MiniBatchHAC, MiniBatchSCC, LiveTree])
 def test_bad_input_changes_nothing(method):
-    X = rows(20)
+    X = blobs(20)
     online = method().partial_fit(X)
     before = online.version_
     bad = X.copy()
@@ -256,7 +251,7 @@ def test_bad_input_changes_nothing(method):
 
 
 def test_bad_parameters():
-    X = rows(20)
+    X = blobs(20)
     for wrong, message in [
         ({"metric": "jaccard"}, "linkage= a function"),
         ({"linkage": "wrad"}, "linkage"),
@@ -269,7 +264,7 @@ def test_bad_parameters():
 
 
 def test_a_linkage_that_fails_leaves_the_tree_as_it_was():
-    X = rows(30)
+    X = blobs(30)
     calls = []
 
     def moody(A, B):
@@ -288,7 +283,7 @@ def test_a_linkage_that_fails_leaves_the_tree_as_it_was():
 def test_sklearn_can_copy_it():
     from sklearn.base import clone
 
-    online = Grinch(n_neighbors=7, cap=None).fit(rows(30))
+    online = Grinch(n_neighbors=7, cap=None).fit(blobs(30))
     assert clone(online).get_params() == online.get_params()
     assert not hasattr(clone(online), "_state")
 

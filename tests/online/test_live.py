@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from online_lists import scored_lists
+from points import labelled_blobs
 
 from cladify import GraphTree, Tree, _core
 from cladify.errors import CladifyError, InvalidInput
@@ -18,9 +19,7 @@ from cladify.online._neighbors import NeighborTree
 
 
 def groups(n, d=8, clusters=8, seed=0, spread=0.25):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(clusters, size=n)
-    return (rng.normal(size=(clusters, d))[y] + spread * rng.normal(size=(n, d))).astype(np.float32), y
+    return labelled_blobs(n, d, clusters, seed=seed, spread=spread)
 
 
 def naive_cost(tree: Tree, weight: np.ndarray, edges: dict[tuple[int, int], float]) -> float:

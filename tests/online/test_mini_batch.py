@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from points import blobs
 from scipy.sparse import csr_array
 
 import cladify
@@ -17,12 +18,6 @@ from cladify.metrics import dendrogram_purity
 from cladify.online import OHAC, LiveTree, MiniBatchHAC, MiniBatchSCC, Perch
 
 METHODS = [Perch, MiniBatchSCC, MiniBatchHAC, OHAC]
-
-
-def rows(n, d=6, seed=0, clusters=5):
-    rng = np.random.default_rng(seed)
-    centres = rng.normal(size=(clusters, d))
-    return (centres[rng.integers(clusters, size=n)] + 0.2 * rng.normal(size=(n, d))).astype(np.float32)
 
 
 def whole(online):
@@ -144,7 +139,7 @@ def naive_levels(W, thresholds):
 
 
 def test_batches_are_about_as_good_as_one():
-    X, rng = rows(1500, d=12, clusters=60, seed=3), np.random.default_rng(3)
+    X, rng = blobs(1500, d=12, k=60, seed=3), np.random.default_rng(3)
     y = np.argmin(((X[:, None] - X[rng.permutation(1500)[:60]]) ** 2).sum(axis=2), axis=1)
     one = MiniBatchSCC().fit(X)
     purity = []
@@ -159,7 +154,7 @@ def test_batches_are_about_as_good_as_one():
 
 def test_what_is_left_stays_where_it_was():
     rng = np.random.default_rng(6)
-    X = rows(900, clusters=20, seed=6)
+    X = blobs(900, k=20, seed=6)
     online = MiniBatchSCC(n_neighbors=8).partial_fit(X[:300])
     for start in range(300, 900, 100):
         before, ids = online.tree_, online.ids_
@@ -192,7 +187,7 @@ def test_many_that_come_and_go_leave_a_tree_as_good_as_a_fresh_one():
 
 
 def test_a_change_far_away_asks_few_clusters():
-    X = rows(4000, d=8, clusters=200, seed=4)
+    X = blobs(4000, d=8, k=200, seed=4)
     online = MiniBatchSCC().fit(X)
     before = online._begin().graph.decisions
     online.partial_fit(X[:1] + 0.01)
@@ -200,7 +195,7 @@ def test_a_change_far_away_asks_few_clusters():
 
 
 def test_a_buffer_for_all_is_average_linkage():
-    X = rows(80, seed=5)
+    X = blobs(80, seed=5)
     assert nodes_of(MiniBatchHAC("sqeuclidean", buffer_size=80).fit(X).tree_) == nodes_of(
         cladify.HAC(metric="sqeuclidean").fit(X).tree_
     )
@@ -210,7 +205,7 @@ def test_a_buffer_for_all_is_average_linkage():
 
 @pytest.mark.parametrize("method", [*METHODS, LiveTree])
 def test_folders_and_copies_go_on_as_the_original_does(method, tmp_path):
-    X = rows(300, seed=7)
+    X = blobs(300, seed=7)
     online = method().partial_fit(X[:150]).remove(range(20))
     copy = pickle.loads(pickle.dumps(online))
     assert copy.tree_ == online.tree_ and copy.ids_.tolist() == online.ids_.tolist()
@@ -228,11 +223,11 @@ def test_folders_and_copies_go_on_as_the_original_does(method, tmp_path):
 @pytest.mark.parametrize("method", METHODS)
 def test_bad_parameters(method):
     with pytest.raises(CladifyError, match="not one of cosine"):
-        method(metric="jaccard").fit(rows(5))
+        method(metric="jaccard").fit(blobs(5))
     with pytest.raises(CladifyError, match="not both"):
-        method(n_clusters=2, distance_threshold=1.0).fit(rows(5))
+        method(n_clusters=2, distance_threshold=1.0).fit(blobs(5))
     with pytest.raises(CladifyError, match="takes vectors"):
-        method().fit(cladify.neighbors(rows(20), 3))
+        method().fit(cladify.neighbors(blobs(20), 3))
 
 
 def test_purity_on_images(dataset):

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from online_lists import scored_lists
+from points import labelled_blobs
 
 from cladify.online import LiveTree, MiniBatchSCC
 
 K = 10
-
-
-def rows(n, d=8, clusters=12, seed=0):
-    rng = np.random.default_rng(seed)
-    y = rng.integers(clusters, size=n)
-    return (rng.normal(size=(clusters, d))[y] + 0.4 * rng.normal(size=(n, d))).astype(np.float32), y
 
 
 def found(online, X):
@@ -33,7 +28,7 @@ def whole(online):
 @pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
 @pytest.mark.parametrize("step", [1, 350])
 def test_lists_are_right_after_half_have_left(method, metric, step):
-    X, _ = rows(700, seed=1)
+    X, _ = labelled_blobs(700, 8, 12, seed=1, spread=0.4)
     online = method(metric, n_neighbors=K).fit(X)
     gone = np.random.default_rng(2).permutation(700)[:350]
     for start in range(0, 350, step):
@@ -49,7 +44,7 @@ def test_lists_are_right_after_half_have_left(method, metric, step):
 
 @pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
 def test_the_last_of_a_cluster_finds_others(method):
-    X, y = rows(600, clusters=4, seed=3)
+    X, y = labelled_blobs(600, 8, 4, seed=3, spread=0.4)
     online = method(n_neighbors=K).fit(X)
     last = np.flatnonzero(y == 0)[0]
     online.remove(np.setdiff1d(np.flatnonzero(y == 0), [last]))
@@ -60,7 +55,7 @@ def test_the_last_of_a_cluster_finds_others(method):
 
 @pytest.mark.parametrize("method", [LiveTree, MiniBatchSCC])
 def test_lists_that_wait_wait_in_a_folder_too(method, tmp_path):
-    X, _ = rows(900, seed=4)
+    X, _ = labelled_blobs(900, 8, 12, seed=4, spread=0.4)
     online = method(n_neighbors=K).partial_fit(X[:800])
     gone = np.random.default_rng(5).permutation(800)
     for item in gone[:100]:
@@ -78,7 +73,7 @@ def test_lists_that_wait_wait_in_a_folder_too(method, tmp_path):
 
 
 def test_hardly_any_left():
-    X, _ = rows(400, seed=6)
+    X, _ = labelled_blobs(400, 8, 12, seed=6, spread=0.4)
     for method in (LiveTree, MiniBatchSCC):
         online = method(n_neighbors=K).fit(X).remove(range(395))
         assert whole(online) and online.tree_.n_leaves == 5
