@@ -1,4 +1,4 @@
-// What every bindings file shares: array types, returning a vector as an array, and the interrupt that asks Python.
+// Shared by all bindings: array types, returning a vector as an array, and the interrupt that asks Python.
 // Kernels live in headers that know nothing of Python; a bindings file only unpacks arrays, releases the GIL, calls.
 #pragma once
 #include <nanobind/nanobind.h>

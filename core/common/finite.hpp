@@ -10,7 +10,7 @@ namespace cladify {
 template <typename T>
 constexpr T kLargest = std::numeric_limits<T>::max() / 16;
 
-// NaN and what is larger become the largest.
+// NaN and larger values become the largest.
 template <typename T>
 T not_above_largest(T x) {
     return x < kLargest<T> ? x : kLargest<T>;

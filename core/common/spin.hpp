@@ -7,7 +7,7 @@
 
 namespace cladify {
 
-// Call number `tries` of a loop that waits: at first it only tells the processor so, then lets other threads run.
+// Call number `tries` of a loop that waits: at first it only hints the processor, then lets other threads run.
 inline void spin_wait(int tries) {
     constexpr int kPauses = 32;
     if (tries >= kPauses) {

@@ -4,7 +4,7 @@
 // machine that has other things to do, spinning threads take the processor from the one they wait for. Waking costs
 // some ten microseconds.
 //
-// What a piece of work throws (std::bad_alloc, Interrupted) ends the loop and comes out of `run` in the thread that
+// An exception of a piece of work (std::bad_alloc, Interrupted) ends the loop and comes out of `run` in the thread that
 // called it, once all threads are back. In a process forked while a team existed its threads are gone: it starts new
 // ones there.
 #pragma once

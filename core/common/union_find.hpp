@@ -28,7 +28,7 @@ public:
 
     bool is_root(std::int32_t c) const { return root(above_[static_cast<std::size_t>(c)]) == c; }
 
-    // What was stored for c: its root, after `flatten`.
+    // The parent of c: its root, after `flatten`.
     Place stored(std::int32_t c) const { return above_[static_cast<std::size_t>(c)]; }
 
     // Threads shorten paths while others read them: any value read is an ancestor with the shift up to it, so all find

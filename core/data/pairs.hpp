@@ -130,7 +130,7 @@ double inner_product(const SparseRows<T>& A, std::int64_t i, const SparseRows<T>
     return A.scale(i) * B.scale(j) * sum;
 }
 
-// What the float32 scores of a search were, so that a row's result can be told to be certain.
+// The float32 scores of a search, from which a row's result is known to be exact or not.
 struct Scores {
     bool distances;        // score = <z_i, z_j> - |z_j|^2/2 (nearest first), else <z_i, z_j> (largest first)
     double unit;           // z is the row times this (and centred)

@@ -30,9 +30,9 @@ struct Edges {
     Raw<Value> value;
 };
 
-// What to do with an edge: keep it when either direction is there, with the larger or the smaller value or the mean
-// (a missing direction counts as 0), or only when both are, with the smaller or larger value; or, for values in [0, 1],
-// with the probability a + b - ab that one of the two holds.
+// How to combine the directions of an edge: keep it when either direction is there, with the larger or the smaller
+// value or the mean (a missing direction counts as 0), or only when both are, with the smaller or larger value; or, for
+// values in [0, 1], with the probability a + b - ab that one of the two holds.
 enum class Combine { either_larger, either_smaller, mean, both_larger, both_smaller, either_holds };
 
 template <typename Value>

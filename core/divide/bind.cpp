@@ -26,21 +26,21 @@ void require_places(const Out1<std::int64_t>& index, std::size_t n) {
                    "a point that is not there");
 }
 
-// Tells Python how many points are done, a few times a second.
+// Reports the number of finished points to Python, a few times a second.
 class Report {
 public:
-    explicit Report(nb::callable tell) : tell_(std::move(tell)) {}
+    explicit Report(nb::callable on_leaves) : on_leaves_(std::move(on_leaves)) {}
     void operator()(std::int64_t done) {
         const auto now = Clock::now();
         if (now < next_) return;
         next_ = now + std::chrono::milliseconds(200);
         nb::gil_scoped_acquire gil;
-        tell_(done);
+        on_leaves_(done);
     }
 
 private:
     using Clock = std::chrono::steady_clock;
-    nb::callable tell_;
+    nb::callable on_leaves_;
     Clock::time_point next_ = Clock::now();
 };
 
@@ -52,7 +52,7 @@ std::int64_t small_part(std::int64_t n, std::int64_t row_cost) {
 
 nb::tuple kmeans(Out2<float> z, Out1<std::int64_t> index, nb::object weight, bool spherical, int n_init, int max_iter,
                  double tolerance, std::int64_t leaf_size, std::int64_t max_splits, std::uint64_t seed, int threads,
-                 nb::callable tell) {
+                 nb::callable on_leaves) {
     std::vector<double> weights;
     if (!weight.is_none()) {
         const auto array = nb::cast<In1<double>>(weight);
@@ -60,7 +60,7 @@ nb::tuple kmeans(Out2<float> z, Out1<std::int64_t> index, nb::object weight, boo
         weights.assign(array.data(), array.data() + array.size());
     }
     require_places(index, z.shape(0));
-    Report report(tell);
+    Report report(on_leaves);
     GrownTree tree;
     {
         nb::gil_scoped_release release;
@@ -77,8 +77,8 @@ nb::tuple kmeans(Out2<float> z, Out1<std::int64_t> index, nb::object weight, boo
 }
 
 template <typename Weights, typename Make>
-nb::tuple bisect(const BisectParameters& parameters, int threads, nb::callable tell, Make make) {
-    Report report(tell);
+nb::tuple bisect(const BisectParameters& parameters, int threads, nb::callable on_leaves, Make make) {
+    Report report(on_leaves);
     GrownTree tree;
     double inside;
     {
@@ -97,10 +97,10 @@ nb::tuple bisect(const BisectParameters& parameters, int threads, nb::callable t
 
 // Each takes the weights in an order of its own: `index` says which point is where, and both are rearranged.
 nb::tuple bisect_features(Out2<float> z, Out1<std::int64_t> index, In1<double> offset, double scale, double shift,
-                          const BisectParameters& parameters, int threads, nb::callable tell) {
+                          const BisectParameters& parameters, int threads, nb::callable on_leaves) {
     require_places(index, z.shape(0));
     require(offset.size() == z.shape(0), "one offset a row");
-    return bisect<SplitFeatures>(parameters, threads, tell, [&](Team& team) {
+    return bisect<SplitFeatures>(parameters, threads, on_leaves, [&](Team& team) {
         const auto n = static_cast<std::int64_t>(z.shape(0)), k = static_cast<std::int64_t>(z.shape(1));
         return SplitFeatures({z.data(), index.data(), n, k, {}}, {offset.data(), offset.data() + n}, scale, shift,
                              team);
@@ -108,21 +108,22 @@ nb::tuple bisect_features(Out2<float> z, Out1<std::int64_t> index, In1<double> o
 }
 
 nb::tuple bisect_graph(In1<std::int64_t> indptr, Out1<std::int32_t> neighbour, Out1<float> weight,
-                       Out1<std::int64_t> index, const BisectParameters& parameters, int threads, nb::callable tell) {
+                       Out1<std::int64_t> index, const BisectParameters& parameters, int threads,
+                       nb::callable on_leaves) {
     require(indptr.size() == index.size() + 1, "one list of neighbours a point");
     require_places(index, index.size());
     require_graph(view(indptr), std::span<const std::int32_t>(neighbour.data(), neighbour.size()), weight.size());
-    return bisect<SplitGraph>(parameters, threads, tell, [&](Team&) {
+    return bisect<SplitGraph>(parameters, threads, on_leaves, [&](Team&) {
         return SplitGraph(indptr.data(), neighbour.data(), weight.data(), index.data(),
                           static_cast<std::int64_t>(index.shape(0)));
     });
 }
 
 nb::tuple bisect_matrix(Out2<float> weight, Out1<std::int64_t> index, const BisectParameters& parameters, int threads,
-                        nb::callable tell) {
+                        nb::callable on_leaves) {
     require_places(index, weight.shape(0));
     require(weight.shape(0) == weight.shape(1), "a square matrix");
-    return bisect<SplitMatrix>(parameters, threads, tell, [&](Team&) {
+    return bisect<SplitMatrix>(parameters, threads, on_leaves, [&](Team&) {
         return SplitMatrix(weight.data(), index.data(), static_cast<std::int64_t>(index.shape(0)));
     });
 }
@@ -152,15 +153,15 @@ void bind_divide(nb::module_& m) {
         .def_rw("height_scale", &BisectParameters::height_scale)
         .def_rw("seed", &BisectParameters::seed);
     m.def("bisect_features", &bisect_features, nb::arg("z"), nb::arg("index"), nb::arg("offset"), nb::arg("scale"),
-          nb::arg("shift"), nb::arg("parameters"), nb::arg("threads"), nb::arg("tell"));
+          nb::arg("shift"), nb::arg("parameters"), nb::arg("threads"), nb::arg("on_leaves"));
     m.def("bisect_graph", &bisect_graph, nb::arg("indptr"), nb::arg("neighbour"), nb::arg("weight"), nb::arg("index"),
-          nb::arg("parameters"), nb::arg("threads"), nb::arg("tell"));
+          nb::arg("parameters"), nb::arg("threads"), nb::arg("on_leaves"));
     m.def("bisect_matrix", &bisect_matrix, nb::arg("weight"), nb::arg("index"), nb::arg("parameters"),
-          nb::arg("threads"), nb::arg("tell"));
+          nb::arg("threads"), nb::arg("on_leaves"));
     m.def("project_to_box", &box, nb::call_guard<nb::gil_scoped_release>(), nb::arg("x"), nb::arg("total"));
     m.def("divide_kmeans", &kmeans, nb::arg("z"), nb::arg("index"), nb::arg("weight").none(), nb::arg("spherical"),
           nb::arg("n_init"), nb::arg("max_iter"), nb::arg("tolerance"), nb::arg("leaf_size"), nb::arg("max_splits"),
-          nb::arg("seed"), nb::arg("threads"), nb::arg("tell"));
+          nb::arg("seed"), nb::arg("threads"), nb::arg("on_leaves"));
 }
 
 }  // namespace cladify

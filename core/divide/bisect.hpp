@@ -185,7 +185,7 @@ private:
         return kUsual;
     }
 
-    // The value of trees over a few samples, and what lies between random trees and the bound there.
+    // The value of trees over a few samples, and the distance from random trees to the bound there.
     std::pair<double, double> try_samples(int threads) {
         const std::int64_t size = std::min(weights_.size(), kPilot);
         const auto count = std::clamp<std::int64_t>(weights_.size() / (kPilotShare * kPilot), 1, kPilots);
@@ -211,7 +211,7 @@ private:
         s.earned += linked.earned;
     }
 
-    // What lies between random trees of a part and the bound.
+    // The distance from random trees of a part to the bound.
     double range(const Range& part, Scratch& s) const {
         Team alone(1);
         SplitMix random = part_random(parameters_.seed, part);
@@ -394,7 +394,7 @@ private:
         weights_.spread(part, sample, s.x, s.y, s.weights, team);
     }
 
-    // Nothing tells the points apart.
+    // All points are equal.
     void halve(const Range& part, Scratch& s, Best& best, Team& team) const {
         s.best_group.resize(part.size());
         for (std::int64_t i = 0; i < part.size(); ++i) s.best_group[i] = 2 * i >= part.size();

@@ -1,4 +1,4 @@
-// Weights as a sparse symmetric graph without loops; what is not in it is 0. The rows stay where they are, and the
+// Weights as a sparse symmetric graph without loops; missing edges are 0. The rows stay where they are, and the
 // edges inside a point's part come first in its row.
 #pragma once
 #include "divide/weights.hpp"

@@ -86,7 +86,7 @@ struct GrownTree {
 template <typename Splitter>
 class Grower {
 public:
-    // report(done) is told, from the calling thread, how many points are leaves by now.
+    // report(done) is called, from the calling thread, with the number of points that are leaves so far.
     using Report = std::function<void(std::int64_t)>;
 
     Grower(Splitter& splitter, std::int64_t n, const Growth& growth, Team& team, Interrupt& interrupt, Report report)

@@ -61,7 +61,7 @@ struct StackSource {
     }
 };
 
-// What one thread needs for a block of up to `m` points. Rows of pairs (i, j) are used right of the diagonal, i < j,
+// Buffers of one thread for a block of up to `m` points. Rows of pairs (i, j) are used right of the diagonal, i < j,
 // and read in whole vectors that begin at multiples of kSide: a sum that was stored is read again as it was stored,
 // else the processor would wait for it. What is left of the diagonal or beyond the last column is finite, and its w and
 // g are 0.
@@ -135,7 +135,7 @@ double block_triplets(BlockSpace<T>& space, int m) {
     return kept;
 }
 
-// A circle of the disk, and what is the same for all pairs on it.
+// A circle of the disk, and the constants of all pairs on it.
 struct Circle {
     explicit Circle(double radius)
         : twice(2 * radius),

@@ -17,7 +17,7 @@ struct AngleTree {
     std::vector<std::int64_t> order;   // leaves along the circle, from the largest gap on
 };
 
-// Splits the circle at its largest gap, and what is left at the largest one again and again. That is the Cartesian tree
+// Splits the circle at its largest gap, and each part at its largest one again and again. That is the Cartesian tree
 // of the gaps, which one pass with a stack builds. Points that share a radius have their deepest common ancestors
 // across the smallest gaps, so this is also the tree of algorithm 1.
 inline AngleTree split_largest_gaps(const double* angle, std::int64_t n) {

@@ -45,7 +45,7 @@ inline T log_of(T x) {
     return e * F::log2_high + (e * F::log2_low + 2 * f * series);
 }
 
-// e^x for x ≤ 0; what is below the smallest normal number counts as that number.
+// e^x for x ≤ 0; results below the smallest normal number count as that number.
 template <typename T>
 inline T exp_of(T x) {
     using F = Format<T>;

@@ -1,4 +1,4 @@
-// The subdominant ultrametric of a matrix of distances and what its loss functions sum over pairs (ultrametric
+// The subdominant ultrametric of a matrix of distances and the sums over pairs of its loss functions (ultrametric
 // fitting).
 #pragma once
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace cladify {
 
-// What the leaves of a tree look like from one of them: for each of its ancestors, nearest first, the children on other
-// branches. visit(rank of the ancestor, ancestor, child, first, last).
+// The other leaves of a tree by their LCA with one leaf: for each of its ancestors, nearest first, the children on
+// other branches. visit(rank of the ancestor, ancestor, child, first, last).
 struct LeafView {
     IdSpan parent, order, first, last;
     const Children& children;

@@ -78,17 +78,6 @@ Node group(Tree& tree, const std::vector<Node>& children) {
     require(children.size() < count, "a group leaves a sibling out");
     return tree.group(children);
 }
-void dissolve(Tree& tree, Node v) {
-    require_inner(tree, v);
-    require(v != tree.root, "the root cannot be dissolved");
-    tree.dissolve(v);
-}
-void update(Tree& tree, Node v, double weight, In1<double> row) {
-    require_node(tree, v);
-    require(tree.is_leaf(v), "only leaves have rows of their own");
-    require(row.size() == tree.width(), "the row has another length than the sums");
-    tree.update(v, weight, row.data());
-}
 std::vector<Node> children(const Tree& tree, Node v) {
     require_node(tree, v);
     std::vector<Node> out;
@@ -174,8 +163,6 @@ void bind_mutable(nb::module_& m) {
         .def("move", &move, nb::arg("v"), nb::arg("beside"))
         .def("swap", &swap, nb::arg("a"), nb::arg("b"))
         .def("group", &group, nb::arg("children"))
-        .def("dissolve", &dissolve, nb::arg("v"))
-        .def("update", &update, nb::arg("leaf"), nb::arg("weight"), nb::arg("row"))
         .def("refresh", &Tree::refresh)
         .def("is_alive", &Tree::is_alive, nb::arg("v"))
         .def("is_leaf", of_node([](const Tree& t, Node v) { return t.is_leaf(v); }), nb::arg("v"))
@@ -184,13 +171,6 @@ void bind_mutable(nb::module_& m) {
         .def("cross", of_node([](const Tree& t, Node v) { return t.cross[v]; }), nb::arg("v"))
         .def("children", &children, nb::arg("v"))
         .def("sums", &sums, nb::arg("v"))
-        .def(
-            "set_cross",
-            [](Tree& t, Node v, double value) {
-                require_node(t, v);
-                t.cross[v] = value;
-            },
-            nb::arg("v"), nb::arg("value"))
         .def(
             "lca",
             [](Tree& t, Node a, Node b) {

@@ -1,4 +1,4 @@
-// What happened to a tree since some moment: a bounded log of events, and their sum.
+// Changes of a tree between two versions: a bounded log of events, and their sum.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -17,8 +17,8 @@ struct Event {
     Kind kind;
 };
 
-// Nodes by what became of them between two versions. A node that was moved and moved back is in none. Ids are used
-// again: one that was removed and made anew is in `removed` (the old node) and in `made` (the new one).
+// Nodes that changed between two versions. A node that was moved and moved back is in none. Ids are used
+// again: one that was removed and made again is in `removed` (the old node) and in `made` (the new one).
 struct Changes {
     std::vector<Node> made, removed, moved;
     std::vector<Node> touched;  // there before and now, with something below them that was made, removed or moved

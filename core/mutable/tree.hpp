@@ -159,19 +159,6 @@ public:
         return v;
     }
 
-    // The children of inner node `v`, which is not the root, go to its parent; `v` is gone.
-    void dissolve(Node v) {
-        const Node p = parent[v];
-        while (left[v] != kNone) {
-            const Node c = left[v];
-            unhook(c);
-            Links::append(p, c);
-            log_.add(Kind::kMoved, c, v);
-        }
-        unhook(v);
-        release(v, p);
-    }
-
     // Siblings `a` and `b`, leaves or nodes with leaves only and the two children of their parent, become one node with
     // leaves only. The larger one takes in the other, so that many such steps stay cheap. Returns that node.
     Node fuse(Node a, Node b) {
@@ -194,8 +181,8 @@ public:
         return a;
     }
 
-    // All that lies above these nodes, which hold every leaf once, is made anew: `above` has the parents of a tree
-    // whose leaves they are, root last.
+    // Rebuilds the tree above these nodes, which hold every leaf once: `above` has the parents of a tree over them,
+    // root last.
     void replace_top(std::span<const Node> bottom, std::span<const std::int64_t> above) {
         if (bottom.size() < 2) return;
         std::vector<Node> old;
@@ -220,21 +207,7 @@ public:
         root = name.back();
     }
 
-    // The row of a leaf becomes another one.
-    template <typename T>
-    void update(Node leaf, double weight, const T* row) {
-        const double more = weight - size[leaf];
-        std::vector<double> change(width_);
-        for (std::size_t j = 0; j < width_; ++j) change[j] = row[j] - sums(leaf)[j];
-        for (Node v = leaf; v != kNone; v = parent[v]) {
-            size[v] += more;
-            for (std::size_t j = 0; j < width_; ++j) sums(v)[j] += change[j];
-        }
-        size[leaf] = weight;
-        for (std::size_t j = 0; j < width_; ++j) sums(leaf)[j] = row[j];
-    }
-
-    // Adds up sizes and sums afresh: what millions of additions and subtractions have left behind is gone.
+    // Adds up sizes and sums again, without the rounding errors of many additions and subtractions.
     void refresh() {
         if (root == kNone) return;
         for (Node v = first_below(root);; v = next_up(v)) {
@@ -306,7 +279,7 @@ public:
     // The first rule found broken, or an empty string. `tolerance` is that of sizes and sums, in the whole's own scale.
     std::string broken_rule(double tolerance) const;
 
-    // What each id is: free, a leaf or an inner node.
+    // State of each id: free, a leaf or an inner node.
     std::vector<std::int8_t> states() const {
         std::vector<std::int8_t> out(state_.size());
         for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int8_t>(state_[i]);
@@ -318,8 +291,8 @@ public:
         for (Node v = free_head_; v != kNone; v = after[v]) out.push_back(v);
         return out;
     }
-    // The first rule of the links that arrays from a file break, or an empty string. Every walk over the tree ends where
-    // these rules hold. Links lead to ids below the number of states.
+    // The first rule of the links that arrays from a file break, or an empty string. Every walk over the tree ends
+    // where these rules hold. Links lead to ids below the number of states.
     static std::string broken_links(const Links& links, std::span<const std::int8_t> states,
                                     std::span<const Node> free_ids) {
         const std::size_t n = states.size();
@@ -357,7 +330,7 @@ public:
             if (state_[v] == State::kInner && !has_two_children(v)) return false;
         return true;
     }
-    // A tree as it was kept: links of all ids, what each id is, the queue of free ids, sizes and sums of the leaves.
+    // A tree as it was kept: links and states of all ids, the queue of free ids, sizes and sums of the leaves.
     static Tree restore(std::size_t width, std::size_t log_limit, Links links, std::span<const std::int8_t> states,
                         std::span<const Node> free_ids, std::vector<double> size, std::vector<double> cross,
                         std::vector<double> sums, std::int64_t version) {
@@ -417,7 +390,7 @@ private:
         free_tail_ = v;
     }
 
-    // Nodes from `from` up to, not including, `stop` gain or lose what `v` holds.
+    // Nodes from `from` up to, not including, `stop` gain or lose the size and sums of `v`.
     void shift(Node from, Node stop, Node v, double sign) {
         for (Node a = from; a != stop; a = parent[a]) add(a, v, sign);
     }

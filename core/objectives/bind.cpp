@@ -1,4 +1,4 @@
-// Bindings of objectives.hpp and of what computes its sums, of triples.hpp and of optimal.hpp.
+// Bindings of objectives.hpp and the kernels of its sums, of triples.hpp and of optimal.hpp.
 #include "common/bind.hpp"
 
 #include "objectives/dense_pairs.hpp"

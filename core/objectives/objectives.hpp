@@ -21,7 +21,7 @@ struct PairSums {
     }
 };
 
-// What the features of a set of leaves add to a sum over pairs, besides the vectors.
+// Terms of the features of a set of leaves in a sum over pairs, besides the vectors.
 struct Affine {
     double scale, shift;
     std::span<const double> mass, offset;  // of every node: sums over its leaves of weight and weight * offset

@@ -121,10 +121,6 @@ void remove_leaves(Tree& tree, In1<Node> leaf) {
     nb::gil_scoped_release release;
     for (std::size_t i = 0; i < leaf.size(); ++i) tree.remove(leaf.data()[i]);
 }
-Array1<Node> members(const Tree& tree, Node v) {
-    if (!tree.is_alive(v)) throw nb::value_error("no such node");
-    return to_numpy(leaves_below(tree, v));
-}
 
 // Runs f(leaf, near, weight) for every row of neighbours, which ends where -1 stands.
 template <typename F>
@@ -197,7 +193,7 @@ void insert_into(G& g, In1<Node> leaf, In2<Node> near, In2<float> weight, In1<st
     });
 }
 
-// What a leaf has to weigh more than to be among the nearest of each of these.
+// The weight above which a leaf is among the nearest of each of these.
 template <class G>
 Array1<float> reaches(const G& g, In1<Node> leaf) {
     std::vector<float> out(leaf.size());
@@ -280,8 +276,6 @@ void bind_live_tree(nb::module_& m) {
         .def("broken_rule", &G::broken_rule)
         .def("wake_all", &G::wake_all)
         .def("cost", &G::cost)
-        .def_prop_ro("waiting", &G::waiting)
-        .def_prop_ro("moves", [](const G& g) { return g.moves; })
         .def("neighbors", [](const G& g, In1<Node> leaf) { return directed(g.lists(), leaf); });
 }
 
@@ -396,7 +390,6 @@ void bind_online(nb::module_& m) {
     m.def("online_given", &insert_given);
     m.def("online_make_leaves", &make_leaves);
     m.def("online_remove_leaves", &remove_leaves);
-    m.def("online_members", &members);
     m.def("online_heights_average", [](const Tree& tree, double scale, In1<Node> nodes) {
         const online::AverageLinkage linkage{scale};
         return of_nodes(nodes, [&](Node v) { return linkage.among_children(tree, v); });

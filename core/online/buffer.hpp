@@ -68,19 +68,18 @@ public:
     }
 
 private:
-
     void put(Node v) {
         slots_.push_back({v, 0, -std::numeric_limits<double>::infinity()});
         search(slots_.size() - 1, true);
     }
-    void search(std::size_t i, bool tell) {
+    void search(std::size_t i, bool offer) {
         Slot& s = slots_[i];
         s.similarity = -std::numeric_limits<double>::infinity();
         for (std::size_t j = 0; j < slots_.size(); ++j) {
             if (j == i) continue;
             const double f = linkage_(tree_, s.node, slots_[j].node);
             if (f > s.similarity) s.similarity = f, s.best = j;
-            if (tell && f > slots_[j].similarity) slots_[j].similarity = f, slots_[j].best = i;
+            if (offer && f > slots_[j].similarity) slots_[j].similarity = f, slots_[j].best = i;
         }
     }
     void join() {

@@ -4,9 +4,9 @@
 // threshold i, and the connected components of these links are the clusters of the next level. A cluster that stays
 // alone for some levels is one node: it is alive from its own level up to below that of its parent.
 //
-// When points come, only marked clusters of a level decide anew: those that have changed below, their siblings, and the
-// best neighbours of what they were part of before, which are where they may go. All others stay with their parent.
-// Marks rise with the changes, and where a level is left as it was the rest of the way up is, too.
+// When points come, only marked clusters of a level are assigned again: those that have changed below, their siblings,
+// and the best neighbours of what they were part of before, which are where they may go. All others stay with their
+// parent. Marks rise with the changes, and where a level is left as it was the rest of the way up is, too.
 //
 // The similarity of two clusters is the weight of the edges between them over the number of pairs. What a node is tied
 // to is kept for the level on which it was made, and is added up again from its children where something has changed.
@@ -43,7 +43,7 @@ public:
         grow();
         return lists_;
     }
-    std::int64_t decisions = 0;  // clusters that were asked where they belong
+    std::int64_t decisions = 0;  // assignments of clusters so far
 
     // --- the graph
     // -----------------------------------------------------------------------------------------------------
@@ -72,8 +72,8 @@ public:
         }
         for (std::size_t i = 0; i < back.size(); ++i) offer(back[i], x, back_weight[i]);
     }
-    // The rest stays where it is: a parent that is left with one child gives its place to that child. Clusters decide
-    // anew when points come near them.
+    // The rest stays where it is: a parent that is left with one child gives its place to that child. Clusters are
+    // assigned again when points come near them.
     void remove(Node x) {
         grow();
         for (const Edge& e : lists_[x]) touch(e.to);
@@ -84,18 +84,16 @@ public:
     // A leaf that has lost neighbours gets the nearest of these that it has not yet.
     void mend(Node leaf, std::span<const Node> near, std::span<const float> weight) {
         touch(leaf);
-        for (std::size_t i = 0; i < near.size(); ++i) {
-            const Edge* e = lists_.find(leaf, near[i]);
-            if (e != nullptr && e->mine) continue;
-            Node far;
-            if (lists_.own(leaf) == lists_.neighbors()) {
-                if (!lists_.is_near(leaf, weight[i], far)) break;
+        lists_.mend(
+            leaf, near, weight,
+            [&](Node far) {
                 lists_.drop(leaf, far);
                 touch(far);
-            }
-            lists_.add(leaf, near[i], weight[i]);
-            touch(near[i]);
-        }
+            },
+            [&](Node to, float w) {
+                lists_.add(leaf, to, w);
+                touch(to);
+            });
     }
 
     // Levels and best neighbours of all ids, as they were kept.
@@ -105,7 +103,8 @@ public:
         if (levels.size() != n || bests.size() != n) throw std::domain_error("levels and nodes are of unequal number");
         for (Node v = 0; v < tree_.capacity(); ++v) {
             const Node p = tree_.parent[v];
-            if (bests[v] < kNone || bests[v] >= tree_.capacity()) throw std::domain_error("a best neighbour is nobody");
+            if (bests[v] < kNone || bests[v] >= tree_.capacity())
+                throw std::domain_error("a best neighbour does not exist");
             if (tree_.is_alive(v) && (tree_.is_leaf(v) != (levels[v] == 0) || levels[v] < 0 ||
                                       levels[v] > this->levels() + 1 || (p != kNone && levels[p] <= levels[v])))
                 throw std::domain_error("a node is on a level that is not its own");
@@ -195,7 +194,7 @@ private:
     void mark(int at, Node v) {
         if (at < levels()) marked_[at].push_back(v);
     }
-    // The children of `p` decide anew on the last level on which they are apart.
+    // The children of `p` are assigned again on the last level on which they are apart.
     void mark_children(Node p) {
         for (Node c = tree_.left[p]; c != kNone; c = tree_.after[c]) mark(level[p] - 1, c);
     }
@@ -216,7 +215,7 @@ private:
         for (Node p = tree_.parent[v]; p != kNone && level[p] <= at; p = tree_.parent[v]) v = p;
         return v;
     }
-    // --- what a node is tied to
+    // --- the weights between nodes
 
     bool is_valid(Node v) const {
         if (made_[v] == clock_) return true;
@@ -484,7 +483,7 @@ private:
         return taken_[p] == round_of_claims_;
     }
 
-    // What is left apart after the last level is joined by one node.
+    // Clusters that remain after the last level are joined by one node.
     void close_top() {
         Node top = tree_.root;
         if (top != kNone && !(tree_.is_alive(top) && tree_.parent[top] == kNone)) top = kNone;
@@ -523,9 +522,10 @@ private:
 
     live::Tree& tree_;
     NeighborLists lists_;
-    std::vector<double> threshold_;                   // of the step from each level to the next
-    std::vector<std::vector<Node>> marked_, broken_;  // by level: who decides anew, and parents that have lost children
-    std::vector<Node> loose_;                         // that hung nowhere at some time since the last update
+    std::vector<double> threshold_;  // of the step from each level to the next
+    std::vector<std::vector<Node>> marked_,
+        broken_;               // by level: clusters to assign again, and parents that lost children
+    std::vector<Node> loose_;  // that hung nowhere at some time since the last update
     std::int64_t clock_ = 1;
     std::vector<std::int64_t> changed_, touched_, made_;  // when its leaves, their edges, and its ties changed last
     std::vector<std::vector<Tie>> ties_;

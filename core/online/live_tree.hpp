@@ -31,8 +31,6 @@ public:
     LiveTree(live::Tree& tree, int neighbors, int rank, int tries, Node largest)
         : tree_(tree), lists_(neighbors), rank_(rank), tries_(tries), largest_(largest) {}
 
-    std::int64_t moves = 0;
-
     // --- the graph
     // -----------------------------------------------------------------------------------------------------
 
@@ -75,7 +73,7 @@ public:
     std::vector<double>& scales() { return scale_; }
     const std::vector<double>& tried() const { return tried_; }
     std::vector<Node> awake() const { return {awake_.begin(), awake_.end()}; }
-    // What lists do not tell, as it was kept: scales, sizes at the last offer, and who is waiting for one.
+    // Restores the state outside the lists: scales, sizes at the last offer, and the nodes that wait for one.
     void restore(double least, std::span<const double> scales, std::span<const double> tried,
                  std::span<const Node> awake) {
         grow();
@@ -163,25 +161,20 @@ public:
 
     // A leaf that has lost neighbours gets the nearest of these that it has not yet.
     void mend(Node leaf, std::span<const Node> near, std::span<const float> weight) {
-        for (std::size_t i = 0; i < near.size(); ++i) {
-            const Edge* e = lists_.find(leaf, near[i]);
-            if (e != nullptr && e->mine) continue;
-            if (lists_.own(leaf) == lists_.neighbors()) {
-                Node far;
-                if (!lists_.is_near(leaf, weight[i], far)) break;
-                drop(leaf, far);
-                e = lists_.find(leaf, near[i]);
-            }
-            const Node top = tree_.lca(leaf, near[i]);
-            const double before = e == nullptr ? 0.0 : value(leaf, *e);
-            lists_.add(leaf, near[i], weight[i]);
-            tree_.cross[top] += value(leaf, *lists_.find(leaf, near[i])) - before;
-        }
+        lists_.mend(
+            leaf, near, weight, [&](Node far) { drop(leaf, far); },
+            [&](Node to, float w) {
+                const Edge* e = lists_.find(leaf, to);
+                const double before = e == nullptr ? 0.0 : value(leaf, *e);
+                lists_.add(leaf, to, w);
+                tree_.cross[tree_.lca(leaf, to)] += value(leaf, *lists_.find(leaf, to)) - before;
+            });
         rescale(leaf, kNone, 0.9);
         wake(leaf);
     }
 
-    // Offers places to what was changed around last, newest first, until there is nothing left or the time is over.
+    // Offers places to the nodes with changed surroundings, newest first, until there is nothing left or the time is
+    // over.
     template <typename Stop>
     void settle(Stop&& stop) {
         for (std::int64_t i = 0; !awake_.empty(); ++i) {
@@ -197,7 +190,6 @@ public:
         for (Node v = 0; v < tree_.capacity(); ++v)
             if (tree_.is_alive(v) && v != tree_.root && tree_.size[v] <= size) push(v);
     }
-    std::size_t waiting() const { return awake_.size(); }
 
 private:
     static constexpr std::size_t kMost = 1 << 20;
@@ -325,7 +317,7 @@ private:
     }
 
     enum class Where : std::uint32_t { kBeside, kAbove, kInside };
-    // What ties S to a node, where `stamp` is that of the last collect.
+    // The weight between S and a node, where `stamp` is that of the last collect.
     struct Tied {
         double weight = 0.0;
         std::uint32_t stamp = 0;
@@ -414,7 +406,6 @@ private:
         tried_[q] = tree_.size[q];
         tree_.cross[q] = w;
         add_cross(q, 1.0);
-        ++moves;
         wake(beside);
         wake(place.node);
     }

@@ -54,8 +54,8 @@ public:
         bounds_[leaf].least = std::min(bounds_[leaf].least, weight);
         count(leaf);
     }
-    // What a leaf has to weigh more than to be among the nearest of `u`. Where some of the nearest have gone, nobody
-    // knows who comes after those that are left: only nearer ones may enter.
+    // The weight above which a leaf is among the nearest of `u`. Where some of the nearest have gone, the
+    // ones after the rest are unknown: only nearer leaves may enter.
     float reach(Node u) const {
         const Bound& bound = bounds_[u];
         const bool open = bound.own == 0 || (bound.own < k_ && !bound.lost);
@@ -68,7 +68,22 @@ public:
         far = bounds_[u].own < k_ ? kNone : std::find_if(edges_[u].begin(), edges_[u].end(), is_last)->to;
         return true;
     }
-    // The list of `u` is what a search among all gives.
+    // A leaf that has lost neighbours gets the nearest of these, given nearest first, that it has not yet: add(to,
+    // weight) puts one on its list, after drop(far) where the list is full.
+    template <typename Drop, typename Add>
+    void mend(Node leaf, std::span<const Node> near, std::span<const float> weight, Drop&& drop, Add&& add) {
+        for (std::size_t i = 0; i < near.size(); ++i) {
+            const Edge* e = find(leaf, near[i]);
+            if (e != nullptr && e->mine) continue;
+            if (own(leaf) == neighbors()) {
+                Node far;
+                if (!is_near(leaf, weight[i], far)) break;
+                drop(far);
+            }
+            add(near[i], weight[i]);
+        }
+    }
+    // Marks the list of `u` as the result of a search among all.
     void set_whole(Node u) {
         bounds_[u].lost = false;
         count(u);

@@ -1,4 +1,4 @@
-// Similarities between the clusters of a cover, and what becomes of them when clusters are united.
+// Similarities between the clusters of a cover, and their change when clusters are united.
 //
 // Rows are sorted by cluster, and the two directions of a link have the same value to the last bit: only the upper half
 // is computed, and mirrored. So the order of all links is one, whoever looks at it, and nearest neighbours form a
@@ -62,7 +62,7 @@ struct Unset : std::allocator<T> {
 };
 
 // A similarity in [0, 1] in 32 bits, with as many digits next to 1 as next to 0: above a half, what is missing to 1 is
-// kept, with a minus. So near points are told apart beside an outlier, and links take 8 bytes instead of 12.
+// kept, with a minus. So near points stay distinct beside an outlier, and links take 8 bytes instead of 12.
 class Similarity {
 public:
     Similarity() = default;
@@ -84,7 +84,7 @@ struct Links {
     std::size_t last(std::size_t row) const { return static_cast<std::size_t>(start[row + 1]); }
 };
 
-// What new clusters are made of: one or two clusters of the cover before, with their shares in the new one.
+// The parts of new clusters: one or two clusters of the cover before, with their shares in the new one.
 struct Unions {
     struct Parts {
         std::int32_t first, second;  // second = -1: only one

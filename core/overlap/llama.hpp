@@ -96,7 +96,7 @@ public:
         return static_cast<std::int64_t>(pairs.size());
     }
 
-    // The structure of all rounds; what is left is joined by the root.
+    // The structure of all rounds; the remaining clusters are joined by the root.
     OverlapDag finish(Interrupt& interrupt) {
         links_ = {};
         points_ = {};

@@ -32,7 +32,7 @@ class PyRefiner {
 public:
     PyRefiner(BinaryTree tree, Source source) : refiner_(std::move(tree), std::move(source)) {}
 
-    // The number of moves, and what they gained.
+    // The number of moves, and their gain.
     std::pair<std::int64_t, double> pass(Node limit, Node first, double tolerance, double largest, int threads,
                                          double seconds, nb::callable report) {
         return controlled(seconds, report, [&](Control& control) {

@@ -38,7 +38,7 @@ public:
         for (double m : mean_) half_ += 0.5 * m * m;
     }
 
-    // Sums of what hangs below the cuts: the parts below come first.
+    // Sums of the subtrees below the cuts: the parts below come first.
     void cut(const BinaryTree& tree, const std::vector<Part>& parts, Control& control) {
         leaves_ = tree.leaves;
         place_.assign(tree.nodes() - tree.leaves, kNone);

@@ -1,6 +1,6 @@
 // Refinement of a large tree part by part.
 //
-// A part is the top of some subtree, cut off where it has a given number of nodes: what hangs below a cut becomes one
+// A part is the top of some subtree, cut off where it has a given number of nodes: the subtree below a cut becomes one
 // leaf, with the size and the weights of all it holds, and the root of a part of its own. The objective of the whole is
 // the sum over the parts, and the leaves of a part do not change when the parts below are rearranged: so all parts can
 // be refined at the same time, and the sum of their gains is the gain of the whole. The next pass cuts elsewhere.
@@ -43,7 +43,7 @@ inline Part open_part(const BinaryTree& tree, Node root, Node limit, std::vector
         for (Node child : {tree.left[v], tree.right[v]})
             if (!tree.is_leaf(child)) largest.emplace(tree.size[child], child);
     }
-    // Left to right, so that what is close in the tree is close in memory.
+    // Left to right, so that neighbours in the tree are close in memory.
     struct Visit {
         Node node, owner;  // owner: place of the parent in `inner`
         bool is_left;

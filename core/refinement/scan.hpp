@@ -1,8 +1,8 @@
 // One way down the tree that finds, for a batch of subtrees, the best place to put each.
 //
-// Take S off; T' is what is left. Above node u of T', S adds
+// Take S off; T' is the rest. Above node u of T', S adds
 //     I(u) = (|u| + |S|) W(S, u) + sum over the ancestors a of u: |S| cross(a) + (|a| + |S|) W(S, other child of a),
-// and I at the old place tells what a move gains. The pass runs on the tree as it stands, S included: where a is an
+// and I at the old place gives the gain of a move. The pass runs on the tree as it stands, S included: where a is an
 // ancestor of S, its size, its cross weight and W(S, a) are corrected for the absence of S.
 //
 // Most of the tree is never looked at. Let c be a lower bound of the weights between S and the leaves below a, and

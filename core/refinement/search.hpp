@@ -14,7 +14,7 @@ namespace cladify::refine {
 
 struct Outcome {
     std::int64_t moves = 0;
-    double gained = 0.0;  // the sum of what each move was said to gain
+    double gained = 0.0;  // the sum of the gains of all moves
 };
 
 template <typename Weights>
@@ -208,7 +208,7 @@ private:
     BinaryTree tree_;
     Weights weights_;
     double tolerance_, largest_;
-    double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and what was gained since
+    double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and the gain since
     bool stopped_ = false;
     std::vector<Scan<Weights>> scan_;  // one a thread
     std::vector<std::int64_t> mark_;

@@ -1,11 +1,12 @@
-// Where the weights between subtrees come from, and what every source has to answer.
+// Sources of the weights between subtrees, and their common interface.
 //
 // W(A, B) is the sum of w over the pairs of A x B. A source gives W(S, u) for a batch of subtrees S at once (`Batch`,
-// for the way down the tree) and for one S (`focus`, then `with`), and is told when a node gains or loses a subtree.
-// `refresh` works out what the source keeps, and the cross weights of the tree, free of what many moves have left
-// behind. W(S, S) counts every pair twice, with whatever the source takes for w_ii: it is only ever taken off again.
-// `Batch::floor` is what makes the search quick: a lower bound of the mean weight both between S and the leaves below u
-// and among those leaves. `magnitude` bounds |w| and the terms it is summed from, to tell a gain from rounding.
+// for the way down the tree) and for one S (`focus`, then `with`), and is notified when a node gains or loses a
+// subtree. `refresh` works out what the source keeps, and the cross weights of the tree, free of what many moves have
+// left behind. W(S, S) counts every pair twice, with whatever the source takes for w_ii: it is only ever taken off
+// again. `Batch::floor` makes the search quick: a lower bound of the mean weight both between S and the leaves
+// below u and among those leaves. `magnitude` bounds |w| and the terms it is summed from, to separate gains from
+// rounding.
 #pragma once
 #include <algorithm>
 #include <array>

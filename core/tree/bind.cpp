@@ -464,12 +464,6 @@ void bind_tree(nb::module_& m) {
         [](Int parent) { return to_numpy(released([&] { return levels_down(parents(parent, 1)); })); },
         nb::arg("parent"));
     m.def(
-        "tree_smallest_leaves",
-        [](Int parent, std::int64_t n) {
-            return to_numpy(released([&] { return smallest_leaves(parents(parent, n), n); }));
-        },
-        nb::arg("parent"), nb::arg("n"));
-    m.def(
         "tree_largest_heights",
         [](Int parent, Real height, std::int64_t n) {
             require_nodes(height.size(), parent);

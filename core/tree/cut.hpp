@@ -1,4 +1,4 @@
-// Cuts of a tree into flat clusters, by number, height and size; see Tree.cut for what they promise.
+// Cuts of a tree into flat clusters, by number, height and size; see Tree.cut for the rules.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace cladify {
 
-// What a cut must respect; `n_clusters` 0 asks for no number.
+// Limits of a cut; `n_clusters` 0 asks for no number.
 struct CutRule {
     std::int64_t n_clusters = 0;
     bool by_height = false;

@@ -1,5 +1,5 @@
 // Heavy paths of a tree: from every node follow the child with most leaves. A leaf lies below at most log2(n) nodes
-// that are not the heavy child of their parent, so work that starts anew at each such node stays within n log n steps,
+// that are not the heavy child of their parent, so work that starts at each such node stays within n log n steps,
 // and a stack of partial results within log2(n), for every shape of tree.
 #pragma once
 #include <cstdint>

@@ -226,7 +226,7 @@ public:
 
     std::string write() {
         const std::int64_t m = std::ssize(parent_);
-        // What a reader makes of the branch lengths alone; where that is not the height, a note gives it.
+        // The height by the branch lengths alone; where that is not the node's height, a note gives it.
         std::vector<double> reach(exact_ ? m : 0, -std::numeric_limits<double>::infinity());
         if (exact_) {
             std::fill_n(reach.begin(), n_leaves_, 0.0);

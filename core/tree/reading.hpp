@@ -1,4 +1,4 @@
-// Trees for reading: few children a node, no crumbs; see Tree.condense and Tree.cut for what they promise.
+// Trees for reading: few children a node, no crumbs; see Tree.condense and Tree.cut for the rules.
 //
 // Of a tree, only its parts of `min_size` leaves or more count. Where two or more of them part, that is a split; a node
 // with one such child only loses crumbs and lives on in that child. Crumbs stay with their largest sibling. A node

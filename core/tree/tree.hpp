@@ -344,7 +344,7 @@ inline Derived renumber(IdSpan parent, IdSpan order, std::int64_t n_leaves) {
     return out;
 }
 
-// What is wrong with a parent array in any numbering; `ok` when it is one tree.
+// Faults of a parent array in any numbering; `ok` when it is one tree.
 enum class ShapeFault { ok, range, leaf_parent, forest, cycle };
 
 struct Ordered {

@@ -37,7 +37,6 @@ WRONG_PARENTS = [
 
 PASSES: dict[str, Callable[[np.ndarray], Any]] = {
     "sizes": lambda p: _core.tree_sizes(p, 4),
-    "smallest": lambda p: _core.tree_smallest_leaves(p, 4),
     "largest": lambda p: _core.tree_largest_heights(p, HEIGHT, 4),
     "children": lambda p: _core.tree_children(p, 4),
     "layout": lambda p: _core.tree_layout(p, SIZE, 4),

@@ -169,24 +169,6 @@ class Pair:
         for c in chosen:
             self.naive.parent[c] = v
 
-    def dissolve(self, i):
-        inner = [v for v, kids in sorted(self.naive.children.items()) if kids and v != self.naive.root]
-        if not inner:
-            return
-        v = self.pick(i, inner)
-        p = self.naive.parent[v]
-        self.tree.dissolve(v)
-        kids = self.naive.children[v]
-        self.naive.children[p] = [c for c in self.naive.children[p] if c != v] + kids
-        for c in kids:
-            self.naive.parent[c] = p
-        self.naive.forget(v)
-
-    def update(self, i, weight, row):
-        v = self.pick(i, [u for u, kids in sorted(self.naive.children.items()) if not kids])
-        self.tree.update(v, weight, np.array(row, dtype=np.float64))
-        self.naive.weight[v], self.naive.row[v] = weight, np.array(row, dtype=float)
-
     def check(self):
         tree, naive = self.tree, self.naive
         assert tree.broken_rule() == ""
@@ -240,16 +222,6 @@ class Machine(RuleBasedStateMachine):
     def group(self, i):
         self.pair.group(i)
 
-    @precondition(lambda self: self.pair.naive.root is not None)
-    @rule(i=numbers)
-    def dissolve(self, i):
-        self.pair.dissolve(i)
-
-    @precondition(lambda self: self.pair.naive.root is not None)
-    @rule(i=numbers, weight=weights, row=rows)
-    def update(self, i, weight, row):
-        self.pair.update(i, weight, row)
-
     @rule()
     def remember(self):
         self.known = (self.pair.tree.version, dict(self.pair.naive.parent))
@@ -293,12 +265,8 @@ def test_a_hundred_thousand_changes():
             pair.move(i, j)
         elif kind < 0.85:
             pair.swap(i, j)
-        elif kind < 0.9:
-            pair.group(i)
-        elif kind < 0.95:
-            pair.dissolve(i)
         else:
-            pair.update(i, 2.0, row)
+            pair.group(i)
         assert pair.tree.broken_rule() == ""
         if step % 500 == 0:
             pair.check()
@@ -350,12 +318,8 @@ def test_what_cannot_be_done_is_refused():
         tree.swap(p, a)
     with pytest.raises(ValueError, match="leaves a sibling out"):
         tree.group([a, b])
-    with pytest.raises(ValueError, match="the root cannot be dissolved"):
-        tree.dissolve(tree.root)
     with pytest.raises(ValueError, match="another length"):
         make_leaf(tree, 1.0, [1.0])
-    with pytest.raises(ValueError, match="only leaves"):
-        tree.update(p, 1.0, np.array([0.0, 0.0], dtype=np.float64))
 
 
 def test_the_last_leaf_can_go_and_the_first_come_again():

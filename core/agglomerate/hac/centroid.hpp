@@ -61,7 +61,7 @@ private:
     std::set<std::pair<double, std::int32_t>, std::greater<>> fat_;  // clusters by V, where that is above 0
     WinnerTree tree_;
 
-    // The nearest of all clusters there are now; false when only a search can tell.
+    // The nearest of all clusters there are now; false when a search is needed.
     bool find_nearest(std::size_t s) {
         constexpr double kRounding = 1e-13;
         double best = kInfinity;

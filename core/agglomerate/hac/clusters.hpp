@@ -1,4 +1,4 @@
-// What exact agglomeration of vectors in linear memory knows of its clusters: for linkages that a mean vector and a
+// The clusters of exact agglomeration of vectors in linear memory: for linkages that a mean vector and a
 // scalar per cluster determine,
 //
 //   average    D(A,B) = V(A) + V(B) + |mA - mB|^2         V = mean squared distance of the members to their mean
@@ -11,7 +11,7 @@
 // inherits both lists, and a bound by the Lance-Williams formula. A candidate that merged lives on in the cluster that
 // it became. Distances on a list are lower bounds until they matter; then the means decide, in float64.
 //
-// How the lists tell which pair to merge is the business of reducible.hpp and centroid.hpp. The lists of
+// reducible.hpp and centroid.hpp choose the pair to merge from the lists. The lists of
 // centroid and median linkage hold *average* distances: those, being convex combinations, never fall below a bound.
 #pragma once
 #include <algorithm>
@@ -91,7 +91,7 @@ public:
     const float* rate() const { return rate_.data(); }
     const float* mean32(std::size_t s) const { return mean32_ + s * dimension_; }
 
-    // What the lists hold.
+    // Entries of the lists.
     double distance(std::size_t s, std::size_t t) const {
         const double apart = squared(s, t);
         if (linkage_ == Linkage::ward) return weight_[s] * weight_[t] / (weight_[s] + weight_[t]) * apart;
@@ -164,7 +164,7 @@ protected:
     // Which cluster `id` belongs to by now.
     std::int32_t root(std::int32_t id) { return merged_into_.find(id); }
 
-    // Equal distances go by the leaves: the pair with the smaller ones first. What is not known yet (0) comes before.
+    // Equal distances go by the leaves: the pair with the smaller ones first. Unknown ones (0) come before.
     std::uint64_t pair_code(std::int32_t a, std::int32_t b) const {
         const auto x = static_cast<std::uint64_t>(leaf_[a]), y = static_cast<std::uint64_t>(leaf_[b]);
         return (std::min(x, y) << 32 | std::max(x, y)) + 1;
@@ -210,7 +210,7 @@ protected:
 
     bool has_many_holes() const { return 4 * alive_ < 3 * slots_; }
 
-    // Closes the holes, so that searches run over living clusters only. `move(to, from)` moves what a subclass keeps.
+    // Closes the holes, so that searches run over living clusters only. `move(to, from)` moves the data of a subclass.
     template <class Move>
     void compact(const Move& move) {
         std::size_t to = 0;
@@ -299,7 +299,7 @@ private:
     std::vector<Inherited> inherited_;
     std::vector<Candidate> merged_;
 
-    // What a search needs of a cluster: its distance to another is at least (see search.hpp)
+    // The columns of a search: the distance of a cluster to another is at least (see search.hpp)
     //     -2 (<m32_s, m32_t> + bias_s + bias_t) / (rate_s + rate_t)
     // where the biases take the rounding errors of a float32 product into account: that of n terms is off by at most
     // n u |a||b| <= n u (|a|^2 + |b|^2) / 2, so each side pays for its own half, and nothing is paid at the comparison.

@@ -107,7 +107,7 @@ private:
         std::vector<Near> items;
         T limit = kNone;
 
-        // Returns what the next item must be below.
+        // Returns the bound of the next item.
         T add(Near near) {
             items.push_back(near);
             if (items.size() < 3 * kList) return limit;

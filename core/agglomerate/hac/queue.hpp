@@ -32,7 +32,7 @@ public:
     }
 
 protected:
-    std::vector<std::uint8_t> lazy_;      // the bound is below what is on the list: only a search can tell
+    std::vector<std::uint8_t> lazy_;      // the bound is below the list: a search is needed
     std::vector<std::uint8_t> parked_;    // waits for a search, its own or another's
     std::vector<std::uint16_t> nearest_;  // place on the list
 

@@ -72,7 +72,7 @@ public:
         return rows;
     }
 
-    // What a search found for the points `rows`: `m` others each and their scaled distances, -1 where there are no
+    // The result of a search for the points `rows`: `m` others each and their scaled distances, -1 where there are no
     // more.
     void set_lists(std::span<const std::int32_t> rows, std::size_t m, const std::int32_t* found,
                    const double* distance) {
@@ -103,7 +103,7 @@ private:
         std::sort(list_[i].begin(), list_[i].end());
     }
 
-    // Links what no search can tell how to link: distances that are not numbers.
+    // Links parts that no search can link: distances that are not numbers.
     void join_rest() {
         for (std::size_t i = 1; i < n_; ++i) {
             if (label_[i] != static_cast<std::int32_t>(i)) continue;

@@ -41,7 +41,7 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
     const auto column_threshold = [&](std::size_t j) {
         return top.threshold(lowest_column + static_cast<std::int32_t>(j), block.row_slot[0]);
     };
-    // What the rearranged sums may be off by: they must not miss a pair.
+    // The rounding error of the rearranged sums: they must not miss a pair.
     float largest = 0;
     for (std::size_t j = 0; j < columns; ++j)
         if (clusters.is_alive(block.first_column + j)) largest = std::max(largest, std::abs(bias[j]));
@@ -99,7 +99,7 @@ void scan_block(const HacClusters& clusters, TopK top, const ProductBlock& block
 }
 
 // One search of some clusters among all: `scan` blocks from any thread, then `settle` from one; the rows that it
-// returns lie closer together than float32 can tell, and need `scan_again` over all columns, then `settle_again`.
+// returns lie closer together than float32 resolves, and need `scan_again` over all columns, then `settle_again`.
 class HacSearch {
 public:
     explicit HacSearch(HacClusters& clusters) : clusters_(clusters) {}

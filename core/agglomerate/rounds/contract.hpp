@@ -2,10 +2,10 @@
 // the pairs or components that a rule selects, and the merged clusters' edges are combined. Reciprocal nearest
 // neighbours, Affinity and SCC are three rules over this one contraction.
 //
-// Only what changed is looked at again. All linkages here are reducible: merging A and B never makes their union more
-// similar to C than the better of the two was. So a cluster's neighbour stays right until that neighbour is merged, and
-// its old similarity stays an upper bound after that, which is enough to skip it while the threshold is above. Edges
-// keep the name their end had when they were written; names are looked up when they are read.
+// Only changed clusters are looked at again. All linkages here are reducible: merging A and B never makes their union
+// more similar to C than the better of the two was. So a cluster's neighbour stays right until that neighbour is
+// merged, and its old similarity stays an upper bound after that, which is enough to skip it while the threshold is
+// above. Edges keep the name their end had when they were written; names are looked up when they are read.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +33,7 @@ struct SimilarityGraph {
     const double* weight64 = nullptr;
 };
 
-// What a round merges.
+// The rule by which a round merges.
 struct Rule {
     double threshold;  // nearest-neighbour pairs below this similarity wait
     bool pairs;        // only pairs that are each other's nearest; otherwise whole components of nearest neighbours
@@ -71,7 +71,7 @@ public:
     virtual std::int64_t n_clusters() const = 0;
     // True while some cluster still reads the graph that was given.
     virtual bool needs_graph() const = 0;
-    // Joins what is left, as one more round.
+    // Joins the remaining clusters, as one more round.
     virtual void join(double similarity) = 0;
     RoundMerges& merges() { return merges_; }
 
@@ -182,7 +182,7 @@ private:
 
     auto end(std::int32_t name) { return flat_ ? names_.stored(name) : names_.find(name); }
 
-    // What the value of an edge between two clusters is divided by.
+    // The divisor of the value of an edge between two clusters.
     double scale(std::size_t a, std::size_t b) const {
         if constexpr (kNamed) return halvings_[a] + halvings_[b];
         return size_[a] * size_[b];

@@ -1,4 +1,4 @@
-// Linkages on a graph: what an edge between two clusters carries, how two such edges combine, and the similarity it
+// Linkages on a graph: the data of an edge between two clusters, how two such edges combine, and the similarity it
 // stands for. Pairs of points without an edge count as similarity 0. All are reducible.
 #pragma once
 #include <algorithm>
