@@ -225,7 +225,7 @@ def first_lines(texts: list[str], labels: list[Any]) -> Labelled:
 
 def sample(texts: list[str], labels: list[Any], n: int) -> tuple[list[str], np.ndarray]:
     """Random distinct texts of the at most 60 largest classes that have 20 texts or more."""
-    distinct = {text: label for text, label in zip(texts, labels, strict=True) if text.strip()}
+    distinct = {text: label for text, label in zip(texts, labels, strict=True) if re.search(r"\w", text)}
     names, y, sizes = np.unique(np.array([str(v) for v in distinct.values()]), return_inverse=True, return_counts=True)
     large = np.argsort(-sizes)[:60]
     rows = np.flatnonzero(np.isin(y, large[sizes[large] >= 20]) & (names[y] != ""))
@@ -250,7 +250,7 @@ def compare(options: argparse.Namespace) -> None:
         X, _ = mixed.fit(texts)
         d = len(mixed.mean)  # type: ignore[arg-type]
         words, static = unit(X[:, :-d]), unit(X[:, -d:])
-        every = {"tfidf": words, "static": static, "default": X}
+        every = {"tfidf": TextEmbedder(static=None).fit_transform(texts), "static": static, "default": X}
         every |= {f"{w} tfidf": np.hstack([w * words, static]) for w in WEIGHTS}
         if options.model is not None:
             model = unit(transformer(options.model, texts))
