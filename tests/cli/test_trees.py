@@ -139,10 +139,10 @@ def test_levels(cladify, tmp_path: Path) -> None:
     X = np.add.outer([0.0, 100.0], np.add.outer([0.0, 10.0, 20.0], [0.0, 1.0, 2.0])).reshape(-1, 1)
     np.save(tmp_path / "x.npy", X)
     package.fit(X, "hac").save(tmp_path / "x.tree")
-    lines = cladify("levels", "x.tree").out.splitlines()
-    assert lines[0].startswith("clusters  stability") and [int(line.split()[0]) for line in lines[1:]] == [2, 4, 6]
-    data = cladify("levels", "x.tree", "x.npy", "--max-levels", 2, "--out", "levels.csv", "--json").json
-    assert data["out"] == "levels.csv" and len(data["levels"]) == 2
+    lines = cladify("levels", "x.tree", "--min-size", 2).out.splitlines()
+    assert lines[0].startswith("clusters  stability") and [int(line.split()[0]) for line in lines[1:]] == [6]
+    data = cladify("levels", "x.tree", "x.npy", "--min-size", 2, "--out", "levels.csv", "--json").json
+    assert data["out"] == "levels.csv" and len(data["levels"]) == 1
     table = (tmp_path / "levels.csv").read_text().splitlines()
     assert table[0].startswith('"item","clusters_') and len(table) == 19
     assert "known endings are .csv, .jsonl" in cladify("levels", "x.tree", "--out", "levels.xls").err

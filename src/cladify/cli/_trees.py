@@ -26,8 +26,9 @@ from cladify.cli._common import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from cladify.tree import Tree
-    from cladify.tree._levels import Level
     from cladify.tree.protocol import Hierarchy
 
 
@@ -188,6 +189,7 @@ def levels(
 
     from cladify.io import check_writable
     from cladify.io._write import check_table_name
+    from cladify.taxonomy._read.levels import reading_levels
 
     if out is not None:
         check_table_name(out)
@@ -200,10 +202,10 @@ def levels(
     else:
         tree, names = _read(tree_file, items, items_column)
         vectors = None if x is None else read_points_of(tree, tree_file, x, columns(column))
-        found = tree.levels(vectors, metric=metric, min_size=min_size, max_levels=max_levels)
-        shown = [(np.bincount(level.labels), level.stability) for level in found]
+        found = reading_levels(tree, vectors, metric=metric, min_size=min_size, max_levels=max_levels)
+        shown = [(np.bincount(labels), stability) for labels, stability in found]
         if out is not None:
-            _write_levels(out, found, names, excel_safe=excel_safe)
+            _write_levels(out, [labels for labels, _ in found], names, excel_safe=excel_safe)
     if as_json:
         rows = [{"n_clusters": len(sizes), "stability": stability, "sizes": sizes} for sizes, stability in shown]
         print_json({"file": str(tree_file), "out": None if out is None else str(out), "levels": rows})
@@ -216,15 +218,15 @@ def levels(
         print(f"labels: {out}")
 
 
-def _write_levels(out: Path, found: list[Level], names: list[str] | None, *, excel_safe: bool) -> None:
+def _write_levels(out: Path, found: list[np.ndarray], names: list[str] | None, *, excel_safe: bool) -> None:
     """A row a leaf: its number or name, and its cluster on every level."""
     import pyarrow as pa
 
     from cladify.io._write import write_table
 
-    n = len(found[0].labels) if found else 0
+    n = len(found[0]) if found else 0
     items = pa.array(range(n) if names is None else names)
-    columns = {f"clusters_{level.n_clusters}": pa.array(level.labels) for level in found}
+    columns = {f"clusters_{labels.max() + 1}": pa.array(labels) for labels in found}
     write_table(out, pa.table({"item": items, **columns}), excel_safe=excel_safe)
 
 

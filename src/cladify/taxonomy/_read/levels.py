@@ -14,7 +14,7 @@ from cladify._kit.params import check_int
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["Level", "as_level", "cut_groups", "labels_of", "suggest_levels"]
+__all__ = ["Level", "as_level", "cut_groups", "labels_of", "reading_levels", "suggest_levels"]
 
 #: A level has at least this many times as many groups as the next coarser one.
 _APART = 1.8
@@ -112,6 +112,13 @@ def suggest_levels(tree: Tree, sizes: Sequence[tuple[int, float | None]]) -> lis
         opened = _opened(tree, top)
         kept += [Level(opened)] if len(opened) >= _APART * len(top) else []
     return kept
+
+
+def reading_levels(full: Tree, X: Any = None, **options: Any) -> list[tuple[np.ndarray, float | None]]:
+    """Labels and stability of the levels that a taxonomy of the tree would have; options as for ``Tree.levels``."""
+    condensed = full.condense(min_size=options.get("min_size"))
+    sizes = [(int(level.n_clusters), float(level.stability)) for level in full.levels(X, **options)]
+    return [(labels_of(condensed, level.nodes), level.stability) for level in suggest_levels(condensed, sizes)]
 
 
 def _opened(tree: Tree, nodes: tuple[int, ...]) -> tuple[int, ...]:
