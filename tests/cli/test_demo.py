@@ -38,6 +38,8 @@ def test_demo(cladify, corpus, tmp_path: Path) -> None:
     assert read_items(folder / "docstrings.csv", "name") == corpus.names
     assert read_labels(folder / "docstrings.csv", "module").tolist() == corpus.module.tolist()
     assert Taxonomy.load(folder / "docstrings.taxonomy").items == corpus.names
+    assert done.out.index("Their taxonomy") < done.out.index("dendrogram purity")  # the outline comes first
+    assert '"points":' in (folder / "docstrings.html").read_text()
     # What the demo suggests to try, works.
     assert cladify("table", "deep/er/docstrings.taxonomy", "--out", "labels.csv").code == 0
     done = cladify("info", "deep/er/docstrings.tree", "--items", "deep/er/docstrings.csv")
@@ -49,7 +51,9 @@ def test_demo_as_it_is_run_by_make(cladify, corpus, monkeypatch) -> None:
     rows = {field.name: getattr(corpus, field.name)[:150] for field in dataclasses.fields(corpus)}
     few = dataclasses.replace(corpus, **rows | {"terms": corpus.terms})
     monkeypatch.setattr(datasets, "load_docstrings", lambda: few)
-    done = cladify("demo", "--json")
+    plain = json.loads(cladify("demo", "--json").out)
+    assert "scoreboard" not in plain and "out/docstrings.html" in plain["files"]
+    done = cladify("demo", "--scoreboard", "--json")
     assert done.code == 0, done.err
     rows = {row["tree"] for row in json.loads(done.out)["scoreboard"]}
     assert {"graph", "hac", "hac, refined", "scc"} <= rows and "llama" not in rows

@@ -64,6 +64,23 @@ def test_plot(cladify, rows: Path, kind: str) -> None:
     assert out.read_text().startswith("<?xml")
 
 
+def test_plot_of_a_taxonomy(cladify, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    X = np.repeat(6 * np.eye(4), 12, axis=0) + random.normal(size=(48, 4))
+    package.Taxonomy.fit(X, [f"kind{i // 12} item{i}" for i in range(48)], min_size=5).save(tmp_path / "x.taxonomy")
+    for given, start in (([], b"\x89PNG"), (["--kind", "tree", "--dark", "--title", "T $x"], b"%PDF")):
+        out = tmp_path / f"picture{'.pdf' if given else '.png'}"
+        done = cladify("plot", tmp_path / "x.taxonomy", "--out", out, *given)
+        assert done.code == 0, done.err
+        assert done.out.endswith(f"{'tree' if given else 'map'} of 48 items\n") and out.read_bytes().startswith(start)
+
+
+def test_a_map_needs_a_taxonomy(cladify, rows: Path) -> None:
+    done = cladify("plot", rows / "x.tree", "--kind", "map", "--out", rows / "h.png")
+    assert done.code == 2
+    assert ".taxonomy" in done.err
+
+
 def test_a_heat_map_needs_its_rows(cladify, rows: Path) -> None:
     done = cladify("plot", rows / "x.tree", "--kind", "heatmap", "--out", rows / "h.png")
     assert done.code == 2

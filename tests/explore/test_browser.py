@@ -24,6 +24,12 @@ pytestmark = [
 ]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 FLAGS += ["--disable-component-update", "--disable-sync"]
+#: How many colours the picture has.
+COLORS = (
+    "() => { const c = document.getElementById('canvas'), x = c.getContext('2d');"
+    "const d = x.getImageData(0, 0, c.width, c.height).data, s = new Set();"
+    "for (let i = 0; i < d.length; i += 4 * 97) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; }"
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +104,8 @@ def tab(shared_tab):
 
 @pytest.fixture
 def page(tab, explorer):
-    yield show(tab, explorer.url)
+    """The page at its tree, which has a box for every group."""
+    yield show(tab, f"{explorer.url}#view=tree")
     assert tab.problems == []
 
 
@@ -248,15 +255,10 @@ def test_keyboard_alone(page):
 
 
 def test_views_and_themes(page):
-    for view in ("Map", "Disk", "Points", "Icicle"):
+    for view in ("Map", "Disk", "Tree"):
         page.get_by_role("button", name=view, exact=True).click()
         page.wait_for_timeout(150)
-        colours = page.evaluate(
-            "() => { const c = document.getElementById('canvas'), x = c.getContext('2d');"
-            "const d = x.getImageData(0, 0, c.width, c.height).data, s = new Set();"
-            "for (let i = 0; i < d.length; i += 4 * 97) s.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return s.size; }"
-        )
-        assert colours > 5
+        assert page.evaluate(COLORS) > 5
     page.locator("#theme").click()
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
@@ -275,8 +277,9 @@ def test_no_serious_accessibility_fault(tab, explorer, width, scheme):
     tab.set_viewport_size({"width": width, "height": 800})
     tab.emulate_media(color_scheme=scheme)
     page = show(tab, explorer.url)
+    assert page.locator("#views button[aria-pressed=true]").inner_text() == "Map"
     assert faults(page) == []
-    for view in ("Map", "Disk", "Points"):
+    for view in ("Tree", "Disk"):
         page.get_by_role("button", name=view, exact=True).click()
         assert faults(page) == [], view
     page.locator("#query").fill("comet")
@@ -345,7 +348,7 @@ def test_merge_move_collapse_hide_and_undo(page, document):
 
 
 def test_pictures_as_svg_and_png(page):
-    for view in ("Icicle", "Map", "Disk", "Points"):
+    for view in ("Tree", "Map", "Disk"):
         page.get_by_role("button", name=view, exact=True).click()
         page.wait_for_timeout(300)
         page.locator("#export").click()
@@ -360,13 +363,6 @@ def test_pictures_as_svg_and_png(page):
     with page.expect_download() as download:
         page.get_by_text("This picture, PNG").click()
     assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
-
-
-def test_rows_as_tall_as_branches_are_in_the_address(page):
-    page.locator("#rows").click()
-    assert "rows=height" in page.url
-    page.reload()
-    until(page, "globalThis.cladify && cladify.ready && document.getElementById('rows').ariaPressed === 'true'")
 
 
 def test_more_like_this_goes_there(page):
@@ -500,7 +496,7 @@ def test_page_in_one_file(tab, document, tmp_path):
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
     assert page.title() == "things — cladify"
-    for view in ("Map", "Disk", "Icicle"):
+    for view in ("Tree", "Disk", "Map"):
         page.get_by_role("button", name=view, exact=True).click()
     page.locator("#query").fill("onerror")
     page.wait_for_selector("#found li")
@@ -521,3 +517,96 @@ def test_frames_are_quick(page):
     frames = sorted(page.evaluate("cladify.frames"))
     assert len(frames) > 5
     assert frames[len(frames) // 2] < 100  # generous: other work may share the machine
+
+
+def pairs_that_overlap(boxes):
+    return [
+        (a, b)
+        for i, a in enumerate(boxes)
+        for b in boxes[i + 1 :]
+        if a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
+    ]
+
+
+@pytest.fixture(scope="module")
+def many():
+    """A thousand items in 24 groups of 6, with names that are long, hostile or empty of meaning."""
+    random = np.random.default_rng(3)
+    y = np.repeat(np.arange(24), 42)
+    X = 9 * random.normal(size=(6, 12))[y % 6] + 4 * random.normal(size=(24, 12))[y] + random.normal(size=(len(y), 12))
+    items = [f"kind{g % 6} subject{g} <b>item</b> {'long' * (g % 4)} word{g}x{i % 5}" for i, g in enumerate(y.tolist())]
+    return cladify.Taxonomy.fit(X, items, min_size=8)
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_no_two_names_overlap_and_none_is_cut(tab, many, width):
+    explorer = Explorer(open_document(many), port=0).start()
+    tab.set_viewport_size({"width": width, "height": width * 5 // 8})
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    legend = page.locator("#legend").bounding_box()
+    for zoom in range(4):
+        names = page.evaluate("cladify.labels()")
+        assert len(names) >= (4 if zoom == 0 else 1)
+        apart = [*names, [legend["x"] - stage["x"], legend["y"] - stage["y"], legend["width"], legend["height"]]]
+        assert pairs_that_overlap(apart) == []
+        for x, y, w, h in names:
+            assert x >= 0 and y >= 0 and x + w <= stage["width"] and y + h <= stage["height"]
+        x, y, w, h = names[0]
+        page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+        page.mouse.wheel(0, -300)
+        page.wait_for_timeout(150)
+    page.goto(f"{explorer.url}#view=tree")
+    until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 12")
+    page.wait_for_timeout(300)
+    rows = page.evaluate("cladify.labels()")
+    assert pairs_that_overlap([[x + 0.5, y + 0.5, w - 1, h - 1] for x, y, w, h in rows]) == []
+    assert all(h >= 17 for *_, h in rows)
+    explorer.stop()
+
+
+def test_the_map_leads_to_groups_and_items(tab, explorer, document):
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    x, y, w, h = page.evaluate("cladify.labels()[0]")
+    page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    page.wait_for_selector("#tip:not([hidden])")
+    page.mouse.click(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
+    page.keyboard.press("Escape")
+    page.locator("#path button").first.click()
+    until(page, "document.querySelector('#card h2')?.textContent === 'all items'")
+    page.wait_for_timeout(700)
+    place = int(document.view.tree.first[7])  # the hostile item
+    at = page.evaluate(f"cladify.pointAt({place})")
+    page.mouse.move(stage["x"] + at[0] - 1, stage["y"] + at[1])
+    page.mouse.move(stage["x"] + at[0], stage["y"] + at[1])
+    until(page, "document.querySelector('#tip:not([hidden])')?.textContent.includes('<script>')")
+    assert page.locator("#tip script").count() == 0 and page.locator("#tip img").count() == 0
+    page.mouse.click(stage["x"] + at[0], stage["y"] + at[1])
+    until(page, "document.querySelector('#card h2')?.textContent.includes('<script>')")
+    assert "owned" not in page.title()
+    page.locator("#legend button").first.click()
+    until(page, "!document.querySelector('#card h2')?.textContent.includes('<script>')")
+    assert page.problems == []
+
+
+def test_a_map_without_webgl_and_one_in_a_file(browser, document, tmp_path):
+    write_page(document, tmp_path / "things.html")
+    page = browser.new_page()
+    page.add_init_script(
+        "const get = HTMLCanvasElement.prototype.getContext; HTMLCanvasElement.prototype.getContext ="
+        " function (kind, ...more) { return kind === 'webgl' ? null : get.call(this, kind, ...more); }"
+    )
+    page.goto((tmp_path / "things.html").as_uri())
+    until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 2")
+    assert page.locator("#views button[aria-pressed=true]").inner_text() == "Map"
+    assert page.evaluate(COLORS) > 5
+    page.close()
+
+
+def test_a_tree_without_vectors_begins_with_the_tree(tab):
+    explorer = Explorer(open_document(cladify.Tree([3, 3, 4, 4, -1])), port=0).start()
+    page = show(tab, explorer.url)
+    assert page.locator("#views button").all_inner_texts() == ["Tree", "Disk"]
+    explorer.stop()

@@ -23,6 +23,7 @@ import cladify
 from cladify.errors import CladifyWarning, FileError, InvalidInput
 from cladify.explore import Explorer, open_document
 from cladify.explore._server import make_app
+from cladify.maps._islands import densest
 
 TOKEN = "secret"
 
@@ -320,21 +321,68 @@ def test_wrong_numbers_of_things(taxonomy, what):
         open_document(taxonomy, **{what: values})
 
 
+def unpacked(content):
+    """Window, whether these are all, places, and both coordinates of an answer."""
+    whole, count = np.frombuffer(content, "<u4", 2, 24)
+    places = np.frombuffer(content, "<u4", count, 32)
+    across, down = np.frombuffer(content, "<u2", 2 * count, 32 + 4 * count).reshape(2, count)
+    return np.frombuffer(content, "<f8", 3), bool(whole), places, across, down
+
+
+def test_names_stand_on_their_groups(client, document):
+    view = document.view
+    islands = client.get("/api/islands").json()["islands"]
+    assert {island["id"] for island in islands} >= {int(v) for v in view.levels[0][0]}
+    known = {view.tree.root}
+    for island in islands:
+        v = view.node(island["id"])
+        assert island["parent"] in known and island["name"] == view.name(v)
+        known.add(island["id"])
+        x, y = view._points[:, view.tree.first[v] : view.tree.last[v]]
+        distance = np.hypot(x - island["x"], y - island["y"])
+        assert abs(np.median(distance) - island["reach"]) < 1e-4
+        assert x.min() <= island["x"] + 1e-5 and island["x"] <= x.max() + 1e-5
+
+
+def test_the_name_of_two_islands_stands_on_the_larger_one():
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.normal(0.1, 0.02, 70), random.normal(0.9, 0.02, 30)])
+    across, down, reach = densest(x, random.normal(0.5, 0.02, 100))
+    assert abs(across - 0.1) < 0.02 and abs(down - 0.5) < 0.02 and reach < 0.1
+
+
+def test_the_item_at_a_place(client, document):
+    row = int(document.view.tree.leaf_order[5])
+    found = client.get("/api/at?place=5").json()
+    assert found["row"] == row and found["text"] == document.view.text(row) and len(found["path"]) >= 1
+    assert client.get("/api/at?place=100000").status_code == 400
+
+
+def test_hidden_groups_are_not_on_the_map(client, document):
+    v = int(document.view.levels[0][0][0])
+    key = int(document.view.keys[v])
+    first, last = document.view.tree.first[v], document.view.tree.last[v]
+    assert client.post("/api/edit", json={"op": "hide", "node": key}, headers={"x-cladify-token": TOKEN}).is_success
+    _, _, place, *_ = unpacked(client.get("/api/points").content)
+    assert not ((place >= first) & (place < last)).any() and len(place) == document.view.tree.n_leaves - (last - first)
+    assert key not in {island["id"] for island in client.get("/api/islands").json()["islands"]}
+
+
 def test_points_go_out_by_the_window(client, document):
-    whole = client.get("/api/points").json()
-    assert whole["whole"]
-    assert len(whole["x"]) == document.view.tree.n_leaves
-    part = client.get("/api/points?left=0.25&top=0.25&side=0.5").json()
+    window, whole, place, *_ = unpacked(client.get("/api/points").content)
+    assert whole and window.tolist() == [0, 0, 1]
+    assert place.tolist() == list(range(document.view.tree.n_leaves))
+    window, _, place, across, down = unpacked(client.get("/api/points?left=0.25&top=0.25&side=0.5").content)
     x, y = document.view._points
     inside = (x >= 0.25) & (x <= 0.75) & (y >= 0.25) & (y <= 0.75)
-    assert np.cumsum(part["step"]).tolist() == np.flatnonzero(inside).tolist()
-    left, _, unit = part["window"]
-    assert np.allclose(left + np.array(part["x"]) * unit, x[inside], atol=1e-4)
+    assert window.tolist() == [0.25, 0.25, 0.5] and place.tolist() == np.flatnonzero(inside).tolist()
+    assert np.allclose(0.25 + across * (0.5 / 65535), x[inside], atol=1e-5)
+    assert np.allclose(0.25 + down * (0.5 / 65535), y[inside], atol=1e-5)
     assert client.get("/api/points?side=0").status_code == 400
     assert client.get("/api/points?left=nan").status_code == 400
 
 
-def test_no_answer_is_larger_than_300_kilobytes():
+def test_no_answer_is_larger_than_half_a_megabyte():
     n = 40_000
     low = n + np.arange(n) // 400
     tree = cladify.Tree(np.concatenate([low, np.full(100, n + 100), [-1]]))
@@ -350,10 +398,11 @@ def test_no_answer_is_larger_than_300_kilobytes():
             client.get(f"/api/items?node={n + 100}&limit=1000"),
             client.get(f"/api/card?node={n + 100}"),
             client.get("/api/points"),
+            client.get("/api/islands"),
             client.get("/api/search?q=" + "中" * 20),
         ]
-        assert [answer.status_code for answer in answers] == [200] * 6
-        assert max(len(answer.content) for answer in answers) < 300_000
+        assert [answer.status_code for answer in answers] == [200] * 7
+        assert max(len(answer.content) for answer in answers) < 500_000
         assert 0 < len(answers[0].json()["children"]) < 100  # the page asks again for the others
 
 

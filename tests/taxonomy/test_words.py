@@ -89,7 +89,7 @@ def test_a_large_taxonomy_keeps_it_in_its_file(tmp_path, monkeypatch):
     assert "machines" in third.names.values()
     assert again.full == made.full
     data = bytearray((tmp_path / "a.taxonomy").read_bytes())
-    data[len(data) // 2] ^= 1
+    data[data.index(b"ripe red apple")] ^= 1
     (tmp_path / "b.taxonomy").write_bytes(bytes(data))
     with pytest.raises(FileError):
         cladify.Taxonomy.load(tmp_path / "b.taxonomy")

@@ -1,4 +1,4 @@
-"""``cladify demo``: the documentation of NumPy, SciPy and scikit-learn as a taxonomy, with a scoreboard of methods."""
+"""``cladify demo``: the documentation of NumPy, SciPy and scikit-learn as a taxonomy and a map of it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,12 @@ def demo(
         Path, typer.Option("--out", "-o", help="Folder for the taxonomy, the tree, the vectors and the items.")
     ] = Path("out"),
     branches: Annotated[int, typer.Option(help="About how many groups the outline shows at most.", min=1)] = 40,
+    scoreboard: Annotated[
+        bool, typer.Option("--scoreboard", help="Also build trees by all quick methods, and score them.")
+    ] = False,
     method: Annotated[
-        list[str] | None, typer.Option("--method", "-m", help="Only these methods; may be given again.")
+        list[str] | None,
+        typer.Option("--method", "-m", help="A scoreboard of these methods only; may be given again."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,12 +43,13 @@ def demo(
     import cladify
     from cladify._kit.params import check_choice
     from cladify.datasets import load_docstrings
-    from cladify.errors import FileError, MissingExtra
+    from cladify.errors import FileError
     from cladify.io import check_writable
     from cladify.methods import METHODS
 
     trees_only = [name for name, known in METHODS.items() if known.result == "tree"]
-    methods = [check_choice("method", name, trees_only) for name in method or _quick(trees_only)]
+    wanted = method or (_quick(trees_only) if scoreboard else [])
+    methods = [check_choice("method", name, trees_only) for name in wanted]
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,7 +61,39 @@ def demo(
     corpus = load_docstrings()
     n, d = corpus.X.shape
     _say(f"{count(n, 'docstring')} as vectors of {d} dimensions in {seconds(perf_counter() - start)}.")
-    trees, times = {}, {}
+    taxonomy = cladify.Taxonomy.fit(
+        corpus.X, corpus.names, texts=corpus.described, vectors_at=(out / "docstrings.npy").resolve()
+    )
+    board, best = _scores(methods, corpus) if methods else (None, None)
+    _save(out, taxonomy.full if best is None else best[1], taxonomy, corpus)
+    if as_json:
+        files = sorted(str(file) for file in out.glob("docstrings.*"))
+        scored = {} if board is None or best is None else {"scoreboard": board.to_dict(), "best": best[0]}
+        print_json({"n": n, "d": d, **scored, "files": files})
+        return
+    print("\nTheir taxonomy, with the words that set each group apart from its neighbours:\n")
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    print(taxonomy.summary(depth=2, max_children=max(2, branches // 5), width=width))
+    if board is not None:
+        console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+        console.print()
+        console.print(board)
+    name = "the tree of the taxonomy" if best is None else best[0]
+    print(f"\nSaved in {out}: docstrings.taxonomy, .tree ({name}), .npy (vectors), .csv (items) and .html. Try:")
+    print(f"  cladify table {out}/docstrings.taxonomy --out labels.csv")
+    print(f"  cladify info {out}/docstrings.tree --items {out}/docstrings.csv")
+    print(f"  cladify cut {out}/docstrings.tree --n-clusters 50 --items {out}/docstrings.csv --out clusters.csv")
+    print(f"  cladify plot {out}/docstrings.taxonomy --out map.png")
+    _offer(out)
+
+
+def _scores(methods: list[str], corpus: Docstrings) -> tuple[Any, tuple[str, Tree]]:
+    """The scoreboard of the methods, and the best of them with its tree."""
+    import cladify
+    from cladify.errors import MissingExtra
+
+    trees: dict[str, Tree] = {}
+    times: dict[str, float] = {}
     for name in methods:
         try:
             trees[name], times[name] = _timed(name, corpus)
@@ -75,25 +112,7 @@ def demo(
     )
     purity = board.columns["dendrogram purity"]
     best = max(trees, key=lambda name: purity[name])
-    taxonomy = cladify.Taxonomy.fit(
-        corpus.X, corpus.names, texts=corpus.described, vectors_at=(out / "docstrings.npy").resolve()
-    )
-    _save(out, trees[best], taxonomy, corpus)
-    if as_json:
-        files = sorted(str(file) for file in out.glob("docstrings.*"))
-        print_json({"n": n, "d": d, "scoreboard": board.to_dict(), "best": best, "files": files})
-        return
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    console.print()
-    console.print(board)
-    print("\nTheir taxonomy, with the words that set each group apart from its neighbours:\n")
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print(taxonomy.summary(depth=2, max_children=max(2, branches // 5), width=width))
-    print(f"\nSaved in {out}: docstrings.taxonomy, .tree ({best}), .npy (vectors), .csv (items) and .html. Try:")
-    print(f"  cladify table {out}/docstrings.taxonomy --out labels.csv")
-    print(f"  cladify info {out}/docstrings.tree --items {out}/docstrings.csv")
-    print(f"  cladify cut {out}/docstrings.tree --n-clusters 50 --items {out}/docstrings.csv --out clusters.csv")
-    _offer(out)
+    return board, (best, trees[best])
 
 
 def _offer(out: Path) -> None:
@@ -101,7 +120,7 @@ def _offer(out: Path) -> None:
     from cladify.errors import MissingExtra
 
     command = f"cladify explore {out}/docstrings.taxonomy --vectors {out}/docstrings.npy"
-    print(f"\nLook at it: open {out}/docstrings.html in a browser, or explore all of it with\n  {command}")
+    print(f"\nLook at the map: open {out}/docstrings.html in a browser, or explore all of it with\n  {command}")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return
     if input("Explore it now? [y/N] ").strip().lower() not in ("y", "yes"):

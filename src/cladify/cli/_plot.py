@@ -1,4 +1,4 @@
-"""``cladify plot``: a picture of a tree in a file."""
+"""``cladify plot``: a picture of a taxonomy or of a tree in a file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from cladify.cli._common import Items, ItemsColumn, TreeFile, read_named_items, 
 class Kind(StrEnum):
     """The pictures."""
 
+    map = "map"
+    tree = "tree"
     dendrogram = "dendrogram"
     icicle = "icicle"
     sizes = "sizes"
@@ -24,35 +26,54 @@ class Kind(StrEnum):
 def plot(
     tree_file: TreeFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the picture goes: .png .svg .pdf")],
-    kind: Annotated[Kind, typer.Option("--kind", help="Which picture.")] = Kind.dendrogram,
+    kind: Annotated[
+        Kind | None,
+        typer.Option("--kind", help="Which picture; by default map for a taxonomy, dendrogram for a tree."),
+    ] = None,
     items: Items = None,
     items_column: ItemsColumn = None,
     vectors: Annotated[Path | None, typer.Option("--vectors", help="The rows of a heat map.")] = None,
     branches: Annotated[int, typer.Option(help="Branches of a dendrogram, or coloured clusters of an icicle.")] = 30,
     dpi: Annotated[int, typer.Option(help="Dots per inch of a .png.", min=20, max=1200)] = 150,
+    dark: Annotated[bool, typer.Option("--dark", help="A map or tree in light on dark.")] = False,
+    title: Annotated[str | None, typer.Option("--title", help="Above a map or tree.")] = None,
 ) -> None:
-    """Draw a tree: its top as a dendrogram or an icicle, the sizes of its clusters, a Poincaré disk, or a heat map.
+    """Draw a taxonomy as a map or a tree, or any tree: its top as a dendrogram or an icicle, the sizes of its clusters,
+    a Poincaré disk, or a heat map.
 
-    Example: [bold]cladify plot names.tree --items names.txt --kind icicle --out names.png[/bold]
+    Examples: [bold]cladify plot posts.taxonomy --out posts.png[/bold],
+    [bold]cladify plot names.tree --items names.txt --kind icicle --out names.png[/bold]
     """
     from cladify import plot as draw
+    from cladify._kit.container import formats_in
     from cladify.errors import FileError, MissingExtra
-    from cladify.io import atomic_path, check_writable, read_vectors
+    from cladify.io import check_writable, read_vectors
+    from cladify.taxonomy import Taxonomy
 
     endings = (".png", ".svg", ".pdf")
     if out.suffix.lower() not in endings:
         raise FileError(f"{out}: the ending of a picture says its format; use one of {', '.join(endings)}.")
     check_writable(out)
+    is_taxonomy = "cladify-taxonomy" in formats_in(tree_file)
+    kind = kind or (Kind.map if is_taxonomy else Kind.dendrogram)
     if kind is Kind.heatmap and vectors is None:
         raise typer.BadParameter("a heat map needs the rows of the tree: --vectors X.npy.")
-    tree = read_tree_file(tree_file)
-    names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
-    names = names if names is not None else tree.info.get("names")
+    if kind in (Kind.map, Kind.tree) and not is_taxonomy:
+        raise typer.BadParameter(f"a {kind.value} needs a .taxonomy file; cladify taxonomy makes one.")
     try:
         import matplotlib
     except ImportError:
         raise MissingExtra("Drawing", "plot") from None
     matplotlib.use("Agg")
+    if kind in (Kind.map, Kind.tree):
+        taxonomy = Taxonomy.load(tree_file)
+        axes = taxonomy.plot(kind.value, dark=dark, title=title)
+        _write(axes, out, dpi)
+        print(f"{out}: {kind.value} of {taxonomy.n_items} items")
+        return
+    tree = read_tree_file(tree_file)
+    names = read_named_items(items, items_column, tree.n_leaves, f"leaves in {tree_file}")
+    names = names if names is not None else tree.info.get("names")
     if kind is Kind.dendrogram:
         axes = draw.dendrogram(tree, names, n_branches=branches)
     elif kind is Kind.icicle:
@@ -63,7 +84,12 @@ def plot(
         axes = draw.clustermap(read_vectors(vectors), tree, items=names)["heat"]
     else:
         axes = draw.sizes(tree)
-    figure: Any = axes.figure
-    with atomic_path(out) as draft:
-        figure.savefig(draft, dpi=dpi, format=out.suffix[1:].lower())
+    _write(axes, out, dpi)
     print(f"{out}: {kind.value} of {tree.n_leaves} leaves")
+
+
+def _write(axes: Any, out: Path, dpi: int) -> None:
+    from cladify.io import atomic_path
+
+    with atomic_path(out) as draft:
+        axes.figure.savefig(draft, dpi=dpi, format=out.suffix[1:].lower())

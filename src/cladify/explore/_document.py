@@ -22,6 +22,7 @@ from cladify.explore._picture import picture_of
 from cladify.explore._shared import also_in
 from cladify.explore._text import Items
 from cladify.explore._view import MOST_CHILDREN, View
+from cladify.maps import layout
 from cladify.metrics import triplet_agreement
 from cladify.taxonomy import Taxonomy
 
@@ -131,9 +132,21 @@ class Document:
             levels=levels,
             describe=lambda v: _describe(taxonomy, v),
             also=lambda v: _also(taxonomy, view, self.dag, v),
-            **self._extra,
+            **self._extra_of(taxonomy),
         )
         return Version(f"{self._series}-{self._count}", taxonomy, view)
+
+    def _extra_of(self, taxonomy: Taxonomy) -> dict[str, Any]:
+        """What was given beside the taxonomy; where no coordinates were, those of its own map, or of the vectors."""
+        if self._extra["points"] is not None or taxonomy.points is not None:
+            points = self._extra["points"] if self._extra["points"] is not None else taxonomy.points
+        elif self._extra["vectors"] is not None and self._extra["vectors"].shape[0] == taxonomy.n_items:
+            vectors = self._extra["vectors"]
+            has_zeros = (abs(vectors).sum(axis=1) == 0).any()
+            points = self._extra["points"] = layout(vectors, metric="sqeuclidean" if has_zeros else "cosine")
+        else:
+            points = None
+        return {**self._extra, "points": points}
 
     def meta(self, now: Version) -> dict[str, Any]:
         """The first answer that the page needs."""

@@ -25,6 +25,7 @@ __all__ = ["page_of"]
 
 MOST_NODES = 20_000
 MOST_BYTES = 4_500_000
+MOST_POINTS = 8000
 
 
 def page_of(view: View, *, most_nodes: int = MOST_NODES, n_examples: int = 5) -> str:
@@ -64,7 +65,7 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
                 rows = tree.leaf_order[np.linspace(tree.first[v], tree.last[v] - 1, take).astype(np.int64)].tolist()
             examples[i] = [one_line(view.items[int(row)], 110) for row in rows]
     meta = view.meta()
-    meta.update(vectors=False, images=False, points=False, most_clusters=min(len(nodes), 2000))
+    meta.update(vectors=False, images=False, most_clusters=min(len(nodes), 2000))
     shown = [[place[v] for v in level_nodes.tolist() if v in place] for level_nodes, _ in view.levels]
     cuts = [_cut(indices, tree, nodes) for indices in shown if indices]
     meta["levels"] = [level for level, indices in zip(meta["levels"], shown, strict=True) if indices]
@@ -79,6 +80,22 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
         "terms": terms,
         "examples": examples,
         "cuts": cuts,
+        **(_map(view, place) if meta["points"] else {}),
+    }
+
+
+def _map(view: View, place: dict[int, int]) -> dict[str, Any]:
+    """A sample of the points with their items, and where the names stand."""
+    tree = view.tree
+    packed = view.points(most=MOST_POINTS)
+    count = int(np.frombuffer(packed, "<u4", 1, 28)[0])
+    rows = tree.leaf_order[np.frombuffer(packed, "<u4", count, 32)].tolist()
+    islands = [{**island, "id": place[v]} for island in view.islands if (v := view.node(island["id"])) in place]
+    return {
+        "points": base64.b64encode(packed).decode(),
+        "texts": [] if view.items is None else [one_line(view.items[row], 90) for row in rows],
+        "islands": [{**each, "parent": place[view.node(each["parent"])]} for each in islands],
+        "spans": [[int(tree.first[v]), int(tree.last[v])] for v in place],
     }
 
 

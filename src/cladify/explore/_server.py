@@ -246,7 +246,7 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         left, top, side = (real(values, name, default) for name, default in _WINDOW.items())
         if not 0 < side <= 100:
             raise InvalidInput(f"side must be in (0, 100], got {side}.")
-        return now.view.points((left, top, side))
+        return _download(now.view.points((left, top, side)), "application/octet-stream")
 
     def image(now: Version, values: Mapping[str, str]) -> Any:
         return _download(*document.image(item(now, values)))
@@ -265,6 +265,8 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         "cut": lambda now, values: now.view.cut(**cut_of(values)),
         "like": lambda now, values: now.view.like(item(now, values)),
         "points": points,
+        "islands": lambda now, values: {"islands": now.view.islands},
+        "at": lambda now, values: now.view.at(whole(values, "place", high=now.view.tree.n_leaves - 1)),
         "compare": lambda now, values: document.compare(now, node(now, values)),
         "image": image,
         "export": exported,

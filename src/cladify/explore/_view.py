@@ -16,6 +16,7 @@ from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput
 from cladify.explore._similar import most_similar
 from cladify.explore._text import Items, Texts, one_line
+from cladify.maps._islands import densest
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._names.words import WordIndex
 from cladify.tree import Tree
@@ -25,7 +26,9 @@ __all__ = ["View"]
 MOST_CHILDREN = 300  # shown one by one; what is beyond them is one box that says how much it holds
 MOST_CLUSTERS = 10_000  # coloured at once
 MOST_TEXT = 5000  # characters of an item on its card
-MOST_POINTS = 20_000  # drawn at once
+MOST_POINTS = 60_000  # drawn at once: half a megabyte
+MOST_ISLANDS = 1500  # groups whose names may stand on the map
+MOST_TIP = 240  # characters of an item beside the pointer
 MOST_BYTES = 180_000  # of names and their places in one answer
 MOST_ITEMS = 200  # a page of items
 
@@ -363,6 +366,7 @@ class View:
         }
         if self._points is not None:
             answer["starts"] = tree.first[shown].tolist()
+            answer["ends"] = tree.last[shown].tolist()
         return answer
 
     def cut_nodes(self, n: int | None = None, height: float | None = None, level: int | None = None) -> np.ndarray:
@@ -429,22 +433,61 @@ class View:
             "points": self._points is not None,
         }
 
-    def points(self, window: tuple[float, float, float] = (0.0, 0.0, 1.0)) -> dict[str, Any]:
-        """Places of at most 20 000 items in a square of the plane (left, top, side), evenly along the line of items."""
+    def points(self, window: tuple[float, float, float] = (0.0, 0.0, 1.0), most: int = MOST_POINTS) -> bytes:
+        """Places of some items in a square of the plane (left, top, side), evenly along the line of items.
+
+        Little-endian: the window as three float64, whether these are all items in it (uint32), their number m (uint32),
+        then m places along the line of items (uint32), and the x and the y of each (uint16, in 65 535ths of the side).
+        """
         if self._points is None:
-            raise InvalidInput("There are no coordinates; start with --points.")
+            raise InvalidInput("There is no map: it needs vectors (--vectors) or coordinates (--points).")
         x, y = self._points
         left, top, side = window
-        inside = np.flatnonzero((x >= left) & (x <= left + side) & (y >= top) & (y <= top + side))
-        place = inside[:: max(1, -(-len(inside) // MOST_POINTS))]
-        unit = side / 9999  # of the numbers that go out: a hundredth of a pixel
-        return {
-            "x": np.round((x[place] - left) / unit).astype(int).tolist(),
-            "y": np.round((y[place] - top) / unit).astype(int).tolist(),
-            "step": np.diff(place, prepend=0).tolist(),
-            "window": [left, top, unit],
-            "whole": len(place) == len(inside),
-        }
+        inside = np.flatnonzero((x >= left) & (x <= left + side) & (y >= top) & (y <= top + side) & self._is_shown)
+        place = inside[:: max(1, -(-len(inside) // most))]
+        across, down = (np.round((each[place] - start) * (65535 / side)) for each, start in ((x, left), (y, top)))
+        return b"".join(
+            [
+                np.array(window, "<f8").tobytes(),
+                np.array([len(place) == len(inside), len(place)], "<u4").tobytes(),
+                place.astype("<u4").tobytes(),
+                across.astype("<u2").tobytes(),
+                down.astype("<u2").tobytes(),
+            ]
+        )
+
+    @cached_property
+    def _is_shown(self) -> np.ndarray:
+        """Which places of the line of items are in no hidden node."""
+        shown = np.ones(self.tree.n_leaves, dtype=bool)
+        for v in self.hidden:
+            shown[self.tree.first[v] : self.tree.last[v]] = False
+        return shown
+
+    @cached_property
+    def islands(self) -> list[dict[str, Any]]:
+        """Where the names of the largest groups stand on the map, parents before their parts."""
+        if self._points is None:
+            return []
+        found: list[dict[str, Any]] = []
+        waiting = [self.tree.root]
+        while waiting and len(found) < MOST_ISLANDS:
+            v = waiting.pop(0)
+            if v != self.tree.root:
+                x, y, reach = densest(*self._points[:, self.tree.first[v] : self.tree.last[v]])
+                above = int(self.keys[self.tree.parent[v]])
+                found.append({**self.record(v), "parent": above, "x": x, "y": y, "reach": reach})
+            kids = self._visible(v)
+            kids = kids[(kids >= self.tree.n_leaves) & (self.tree.size[kids] >= max(2, self.tree.n_leaves // 20_000))]
+            waiting += kids[np.argsort(-self.tree.size[kids], kind="stable")].tolist()
+        return found
+
+    def at(self, place: int) -> dict[str, Any]:
+        """The item at a place of the line of items, with the names of the groups around it."""
+        row = int(self.tree.leaf_order[place])
+        above = [v for v in self.tree.ancestors(row)[::-1].tolist() if v != self.tree.root]
+        text = self.text(row) if self.items is None else one_line(self.items[row], MOST_TIP)
+        return {**self.item(row), "text": text, "path": [self.name(v) for v in above]}
 
 
 def _classes(labels: Sequence[Any]) -> tuple[list[str], np.ndarray]:

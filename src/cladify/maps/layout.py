@@ -31,15 +31,15 @@ from cladify.tree._either import check_tree
 __all__ = ["layout"]
 
 _CURVE = (1.577, 0.895)  # a and b of UMAP for its default min_dist of 0.1
-_GRAVITY = 3e-4  # keeps points without neighbours near
+_GRAVITY = 2e-3  # keeps points without neighbours near
 _SAMPLES = 16  # random points that push, a point and step
 _RATE = 1.0  # of the first step; it falls to 0
 _PUSH = 5.0  # the mean push counts as much as this many pulls
 _CELL_PUSH = 1.0  # the same between cells: less of it keeps their order
 _HOLDS = 5  # code of core's symmetrize: a + b - ab
 _CELLS = 1000
-_CELL_STEPS = 300
-_SPREAD = 10.0  # root mean square distance of cells to the centre
+_CELL_STEPS = 60
+_SPREAD = 0.07  # root mean square distance of cells to the centre, for the root of the number of points
 _JITTER = 0.3  # the same of points to their cell
 _STAGES = 50  # reports of progress
 
@@ -192,9 +192,10 @@ def _start(points: Points, weights: csr_array, tree: Tree | None, run: _Run) -> 
     between = merged(weights, cell)
     has_rows = points.form == "rows" and points.similarity.order in ("distance", "angle")
     place = means_start(points, cell) if has_rows else paths_start(between)
-    place = scaled(place, 0.5 * _SPREAD) + 0.01 * run.random.standard_normal(place.shape)
+    spread = max(_SPREAD * np.sqrt(n), 4.0)
+    place = scaled(place, 0.5 * spread) + 0.01 * run.random.standard_normal(place.shape)
     if len(place) < n:
-        place = scaled(run.steps(between, place, _CELL_STEPS, "cells", push=_CELL_PUSH), _SPREAD)
+        place = scaled(run.steps(between, place, _CELL_STEPS, "cells", push=_CELL_PUSH), spread)
     return place[cell] + _JITTER * run.random.standard_normal((n, 2))
 
 

@@ -7,5 +7,16 @@ from cladify.plot.heatmap import clustermap
 from cladify.plot.icicle import icicle
 from cladify.plot.scores import scores
 from cladify.plot.sizes import sizes
+from cladify.plot.taxonomy import draw_taxonomy
 
-__all__ = ["animate_disk", "clustermap", "dendrogram", "disk", "icicle", "save_film", "scores", "sizes"]
+__all__ = [
+    "animate_disk",
+    "clustermap",
+    "dendrogram",
+    "disk",
+    "draw_taxonomy",
+    "icicle",
+    "save_film",
+    "scores",
+    "sizes",
+]

@@ -11,11 +11,14 @@ from cladify._fit import fit_model
 from cladify._kit.progress import Progress
 from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput, InvalidType
+from cladify.maps import layout
 from cladify.neighbors import NeighborGraph, neighbors
 from cladify.taxonomy._read.geometry import n_neighbors_for
 from cladify.tree import Tree
 
-__all__ = ["as_rows", "build", "level_sizes"]
+__all__ = ["as_rows", "build", "level_sizes", "map_of"]
+
+_MAP_NEIGHBORS = 15
 
 
 def build(X: Any, method: str, metric: str, report: Progress, options: dict[str, Any]) -> tuple[Tree, Any]:
@@ -49,3 +52,11 @@ def as_rows(X: Any) -> Any:
 def level_sizes(full: Tree) -> list[tuple[int, float | None]]:
     """Suggested numbers of clusters, with their stability."""
     return [(int(level.n_clusters), float(level.stability)) for level in full.levels()]
+
+
+def map_of(X: Any, full: Tree, graph: NeighborGraph, metric: str, n_jobs: int | None, report: Progress) -> np.ndarray:
+    """Where each item lies on the map; see :func:`cladify.layout`."""
+    near = graph.top(_MAP_NEIGHBORS) if graph.n_edges > _MAP_NEIGHBORS * graph.n_points else graph
+    if X is None:
+        return layout(near, full, n_jobs=n_jobs, progress=report)
+    return layout(X, full, metric=metric, graph=near, n_jobs=n_jobs, progress=report)

@@ -45,6 +45,8 @@ class Facts:
     full_tree : Tree, optional
         The binary tree that ``base`` was condensed from; None if it is still in ``full_arrays``.
     full_arrays : parents and heights of that tree, optional
+    points : float32 array of shape (n, 2), optional
+        Where each item lies on the map.
     """
 
     base: Tree
@@ -59,6 +61,7 @@ class Facts:
     sizes: list[tuple[int, float | None]]
     full_tree: Tree | None
     full_arrays: tuple[np.ndarray, np.ndarray] | None = None
+    points: np.ndarray | None = None
 
     @cached_property
     def full(self) -> Tree:

@@ -70,6 +70,11 @@ class Readable(Editable):
         return self._now.facts.kept.columns
 
     @property
+    def points(self) -> np.ndarray | None:
+        """Where each item lies on the map, a float32 array of shape (n, 2); None without vectors or a graph."""
+        return self._now.facts.points
+
+    @property
     def words(self) -> WordIndex:
         """Which items have which words, for search; a large taxonomy keeps it in its file."""
         return self._now.facts.words
@@ -260,6 +265,10 @@ class Readable(Editable):
     def find(self, text: str, *, limit: int = 20) -> list[Match]:
         """Groups whose name or keywords have ``text`` in them, the largest first, then items that do."""
         return find(self._now, text, check_int("limit", limit, low=1))
+
+    def plot(self, kind: str = "map", **options: Any) -> Any:
+        """Draw the map of the items with the names of groups, or the tree; see :func:`cladify.plot.draw_taxonomy`."""
+        return import_module("cladify.plot").draw_taxonomy(self, kind, **options)
 
     def explore(self, **options: Any) -> Any:
         """Open the taxonomy in the browser; see ``cladify.explore``."""

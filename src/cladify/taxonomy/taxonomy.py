@@ -16,7 +16,7 @@ from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
-from cladify.taxonomy._building import as_rows, build, level_sizes
+from cladify.taxonomy._building import as_rows, build, level_sizes, map_of
 from cladify.taxonomy._edits import Edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
@@ -118,6 +118,7 @@ class Taxonomy(Readable):
             geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
+            points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
             names, keywords = _name_groups(tree, column, geometry, named, report)
         facts = Facts(
             base=tree,
@@ -131,6 +132,7 @@ class Taxonomy(Readable):
             also=also,
             sizes=level_sizes(full),
             full_tree=full,
+            points=points,
         )
         information = {"metric": str(metric), **(info or {})}
         self._begin(

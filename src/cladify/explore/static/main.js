@@ -3,19 +3,19 @@ import { Card } from "./card.js";
 import { clusterColor, css, mix } from "./colors.js";
 import { ask, byId, debounce, items, make, number, percent } from "./dom.js";
 import { Disk } from "./disk.js";
-import { Icicle } from "./icicle.js";
-import { TreeMap } from "./map.js";
+import { PointMap } from "./map.js";
 import { Nodes } from "./nodes.js";
-import { Points } from "./points.js";
 import { FACE } from "./scene.js";
 import { startSearch } from "./search.js";
 import { EmbeddedSource, ServerSource, Stale } from "./source.js";
 import { SvgContext } from "./svg.js";
+import { SideTree } from "./tree.js";
 
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const canvas = byId("canvas"), stage = byId("stage"), tip = byId("tip");
 const ctx = canvas.getContext("2d", { alpha: false });
+const LEGEND = 10;
 const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -79,8 +79,7 @@ function frame(now) {
 
 function address(push) {
   const parts = new URLSearchParams();
-  if (scene !== scenes.icicle) parts.set("view", nameOf(scene));
-  if (scenes.icicle.byHeight) parts.set("rows", "height");
+  if (nameOf(scene) !== Object.keys(scenes)[0]) parts.set("view", nameOf(scene));
   if (selected && selected !== nodes.root) parts.set("node", selected.id);
   for (const key of ["level", "n", "height"]) if (cutState[key] !== undefined) parts.set(key, cutState[key]);
   const hash = "#" + parts;
@@ -94,11 +93,10 @@ function nameOf(wanted) {
 
 async function restore() {
   const parts = new URLSearchParams(location.hash.slice(1));
-  setRows(parts.get("rows") === "height");
-  setView(parts.get("view") ?? "icicle", false);
+  setView(parts.get("view"), false);
   const cut = {};
   for (const key of ["level", "n", "height"]) if (parts.has(key)) cut[key] = Number(parts.get(key));
-  await setCut(Object.keys(cut).length ? cut : meta.levels.length ? { level: 0 } : { n: Math.min(12, meta.n) }, false);
+  await setCut(Object.keys(cut).length ? cut : firstCut(), false);
   const node = parts.has("node") ? await nodes.reach(Number(parts.get("node"))) : nodes.root;
   select(node ?? nodes.root, { push: false, zoom: true, animate: false });
 }
@@ -142,17 +140,34 @@ function notify(message) {
 // --- views, levels and cut --------------------------------------------------------------------------------------------
 
 function setView(name, push = true) {
-  scene = scenes[name] ?? scenes.icicle;
+  scene = scenes[name] ?? Object.values(scenes)[0];
   for (const button of byId("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === nameOf(scene)));
-  byId("rows").hidden = scene !== scenes.icicle;
+  showLegend();
   if (selected) scene.zoomTo(selected.kids || !selected.parent ? selected : selected.parent, false);
   address(push);
   draw();
 }
 
-function setRows(byHeight) {
-  scenes.icicle.byHeight = byHeight;
-  byId("rows").setAttribute("aria-pressed", String(byHeight));
+// The suggested level that has about as many groups as people tell colours apart.
+function firstCut() {
+  if (!meta.levels.length) return { n: Math.min(12, meta.n) };
+  const far = (level) => Math.abs(Math.log(level.n_clusters / 12));
+  return { level: meta.levels.reduce((best, level, i) => (far(level) < far(meta.levels[best]) ? i : best), 0) };
+}
+
+// Colours and names of the largest groups of the cut; names on the map keep off it.
+function showLegend() {
+  const map = scenes.map, list = byId("legend"), shown = map && scene === map ? map.names.slice(0, LEGEND) : [];
+  list.hidden = shown.length < 2;
+  list.replaceChildren(...shown.map((group) => {
+    const dot = make("span", { class: "dot", "aria-hidden": "true" });
+    dot.style.background = css(mix(clusterColor(group.color, dark()), dark() ? [255, 255, 255] : [0, 0, 0], 0.12));
+    return make("li", {}, make("button", { type: "button", onclick: () => go(group.id).catch(complain) }, dot, make("span", { class: "name" }, group.name), make("small", {}, number(group.size))));
+  }));
+  if (map && map.names.length > shown.length && shown.length) list.append(make("li", { class: "note" }, `${number(map.names.length - shown.length)} more`));
+  if (!map) return;
+  const around = stage.getBoundingClientRect(), box = list.getBoundingClientRect();
+  map.keep = list.hidden ? [] : [{ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }];
 }
 
 let cutTurn = 0;
@@ -161,12 +176,13 @@ async function setCut(by, push = true) {
   const answer = await source.cut(by);
   if (mine !== cutTurn) return;
   cutState = by;
-  cluster = new Map(answer.nodes.map((id, index) => [id, index]));
+  scenes.map?.colour(answer);
+  cluster = scenes.map?.color ?? new Map(answer.nodes.map((id, index) => [id, index]));
   byId("count").value = answer.n;
   if (by.height === undefined) byId("slider").value = by.level !== undefined || cutBy() === "count" ? slideOf(answer.n) : byId("slider").value;
   byId("sizes").textContent = `${number(answer.n)} cluster${answer.n === 1 ? "" : "s"}: smallest ${number(answer.smallest)}, median ${number(answer.median)}, largest ${number(answer.largest)}`;
   for (const button of byId("levels").children) button.setAttribute("aria-pressed", String(by.level !== undefined && Number(button.dataset.level) === by.level));
-  scenes.points?.colour(answer);
+  showLegend();
   address(push);
   draw();
 }
@@ -234,8 +250,9 @@ function startPointer() {
   const up = (event) => {
     if (!pointers.delete(event.pointerId)) return;
     if (event.type === "pointerup" && moved <= 4) {
-      const node = scene.hit(...at(event));
-      if (node && !node.more) {
+      const found = scene.pick?.(...at(event)), node = scene.hit(...at(event));
+      if (found) choose(found).catch(complain);
+      else if (node && !node.more) {
         lit = new Set();
         select(node, { zoom: node.kids > 0 });
       }
@@ -246,11 +263,38 @@ function startPointer() {
   canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
 }
 
+// A click on the map: a name leads into its group, a point to its item.
+async function choose(found) {
+  if (found.id !== undefined) return go(found.id);
+  const { row } = await source.at(found.place, found.index);
+  const node = row === undefined ? null : await nodes.reach(row);
+  if (node) select(node);
+}
+
+const ofItem = debounce(40, async (found, x, y) => {
+  const item = await source.at(found.place, found.index).catch(() => null);
+  if (!item || pointed !== found) return;
+  const image = meta.images ? [make("img", { src: `api/image?item=${item.row}`, alt: "" })] : [];
+  showTip([...image, make("span", {}, item.text), make("small", {}, [item.label, ...item.path].filter(Boolean).join(" › "))], x, y);
+});
+let pointed = null;
+
 function hover(x, y) {
+  if (scene.pick) {
+    pointed = scene.pick(x, y);
+    canvas.style.cursor = pointed ? "pointer" : "grab";
+    if (pointed?.place !== undefined) return ofItem(pointed, x, y);
+    return pointed ? showTip([pointed.name, make("small", {}, items(pointed.size))], x, y) : (tip.hidden = true);
+  }
+  canvas.style.cursor = "default";
   const node = scene.hit(x, y);
-  tip.hidden = !node;
-  if (!node) return;
-  tip.replaceChildren(node.name, make("small", {}, node.more ? "not shown one by one" : items(node.size)));
+  if (!node) return (tip.hidden = true);
+  showTip([node.name, make("small", {}, node.more ? "not shown one by one" : items(node.size))], x, y);
+}
+
+function showTip(content, x, y) {
+  tip.replaceChildren(...content);
+  tip.hidden = false;
   tip.style.left = `${Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 6)}px`;
   tip.style.top = `${Math.min(y + 14, stage.clientHeight - tip.offsetHeight - 6)}px`;
 }
@@ -425,6 +469,7 @@ function setTheme(name) {
   try {
     localStorage.setItem("cladify-theme", name);
   } catch { /* a page opened from a file may have no storage */ }
+  showLegend();
   draw();
 }
 
@@ -432,6 +477,7 @@ async function load() {
   meta = await source.meta();
   nodes.start(meta.root);
   for (const each of Object.values(scenes ?? {})) each.reset?.();
+  await scenes?.map?.load();
   if (card) card.meta = meta;
   showEdits();
 }
@@ -446,12 +492,9 @@ async function start() {
   await load();
   document.title = `${meta.title} — cladify`;
   byId("title").textContent = meta.title;
-  scenes = { icicle: new Icicle(nodes), map: new TreeMap(nodes), disk: new Disk(nodes) };
-  if (meta.points) {
-    scenes.points = new Points(nodes, source, draw);
-    scenes.points.load().catch(complain);
-  }
-  scene = scenes.icicle;
+  scenes = { ...(meta.points ? { map: new PointMap(nodes, source, draw) } : {}), tree: new SideTree(nodes), disk: new Disk(nodes) };
+  await scenes.map?.load().catch(complain);
+  scene = Object.values(scenes)[0];
   setTheme(theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   byId("views").replaceChildren(...Object.keys(scenes).map((name) => make("button", { type: "button", "data-view": name, "aria-pressed": "false", onclick: () => setView(name) }, name[0].toUpperCase() + name.slice(1))));
   card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(node).catch(complain) });
@@ -462,7 +505,6 @@ async function start() {
   byId("unhide").addEventListener("click", hiddenDialog);
   byId("export").addEventListener("click", exportDialog);
   byId("help").addEventListener("click", helpDialog);
-  byId("rows").addEventListener("click", () => { setRows(!scenes.icicle.byHeight); address(true); draw(); });
   byId("compare").hidden = !meta.compare;
   byId("compare").addEventListener("click", () => compareDialog().catch(complain));
   startCut();
@@ -470,12 +512,12 @@ async function start() {
   startPointer();
   startKeys();
   addEventListener("popstate", () => restore().catch(complain));
-  new ResizeObserver(draw).observe(stage);
+  new ResizeObserver(() => { showLegend(); draw(); }).observe(stage);
   startWatch();
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

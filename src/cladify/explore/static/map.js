@@ -1,141 +1,240 @@
-// The map: clusters as regions inside regions, siblings in their order, so that neighbours are alike. Names appear as
-// one comes closer. Places are relative to the parent's region: any depth of zoom keeps its digits.
+// The map: items as points, similar ones near each other, with the names of groups on their islands. The server sends a
+// sample of the items in sight; coming closer brings more of them.
+import { clusterColor, css, mix } from "./colors.js";
+import { Dots } from "./dots.js";
+import { arrange, chosen, write } from "./labels.js";
 import { Scene, ease } from "./scene.js";
+import { shades } from "./shades.js";
 
-const FRAME = 0.008, HEAD = 0.085; // room around the children, and for the name above them, as shares of the region
+const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
+const COLORS = 24, AGAIN = 200; // colours, and how bad it is to use one again
 
-export class TreeMap extends Scene {
-  constructor(nodes) {
+export class PointMap extends Scene {
+  constructor(nodes, source, onNews) {
     super(nodes);
-    this.layouts = new Map();
+    Object.assign(this, { source, onNews, dots: new Dots(), islands: [], starts: [], ends: [], color: new Map(), names: [], keep: [] });
+    this.x = this.y = new Float64Array(0);
+    this.place = new Uint32Array(0);
+    this.bounds = { left: 0, top: 0, right: 1, bottom: 1 };
     this.reset();
   }
 
+  async load() {
+    const { islands } = await this.source.islands();
+    this.islands = islands;
+    await this.fetch();
+    const middle = (values) => Float64Array.from(values).sort(), at = (values, share) => values[Math.round(share * (values.length - 1))] ?? share;
+    const x = middle(this.x), y = middle(this.y); // a few lonely points must not make everything else small
+    this.bounds = { left: at(x, 0.002), right: at(x, 0.998), top: at(y, 0.002), bottom: at(y, 0.998) };
+    this.lit = null;
+    this.onNews();
+  }
+
+  async fetch(left = 0, top = 0, side = 1) {
+    const turn = (this.turn = (this.turn ?? 0) + 1);
+    const data = new DataView(await this.source.points({ left, top, side }));
+    if (turn !== this.turn) return;
+    const window = [0, 8, 16].map((at) => data.getFloat64(at, true)), count = data.getUint32(28, true), unit = window[2] / 65535;
+    this.whole = (data.getUint32(24, true) === 1 && side >= 1) || this.source.sampled === true;
+    this.place = new Uint32Array(data.buffer.slice(32, 32 + 4 * count));
+    const across = new Uint16Array(data.buffer.slice(32 + 4 * count, 32 + 6 * count)), down = new Uint16Array(data.buffer.slice(32 + 6 * count, 32 + 8 * count));
+    this.x = Float64Array.from(across, (value) => window[0] + value * unit);
+    this.y = Float64Array.from(down, (value) => window[1] + value * unit);
+    this.lit = null;
+    this.onNews();
+  }
+
+  // After a zoom the server may know more points than are drawn.
+  refine() {
+    clearTimeout(this.wait);
+    if (this.whole) return;
+    this.wait = setTimeout(() => {
+      const { x, y, zoom } = this.camera, side = Math.min(1, 1.6 / zoom), inside = (v) => Math.max(0, Math.min(1 - side, v - side / 2));
+      this.fetch(inside(x), inside(y), side).catch(() => {});
+    }, 160);
+  }
+
   reset() {
-    this.layouts.clear();
-    this.camera = { x: 0, y: 0, w: 1 };
+    this.camera = { x: null, y: null, zoom: 1 };
     this.goal = null;
   }
 
-  focus() {
-    let node = this.nodes.root, area = { x: 0, y: 0, w: 1, h: 1 };
-    for (;;) {
-      const c = this.camera;
-      const next = node.children?.find((child) => {
-        const box = this.place(child, area);
-        return box.x <= c.x + c.w * 0.08 && box.y <= c.y + c.w * 0.08 && box.x + box.w >= c.x + c.w * 0.92 && box.y + box.h >= c.y + c.w * 0.92;
-      });
-      if (!next) return node;
-      area = this.place(next, area);
-      node = next;
-    }
-  }
-
-  // The region of a node inside its parent's region.
-  place(node, area) {
-    if (!this.layouts.has(node.id)) this.arrange(node.parent);
-    const box = this.layouts.get(node.id);
-    return { x: area.x + box.x * area.w, y: area.y + box.y * area.h, w: box.w * area.w, h: box.h * area.h };
-  }
-
-  // Strips: children in their order fill a row until its boxes would become flatter by one more.
-  arrange(parent) {
-    const inner = { x: FRAME, y: HEAD, w: 1 - 2 * FRAME, h: 1 - HEAD - FRAME };
-    const total = parent.size, list = parent.children;
-    const area = inner.w * inner.h;
-    let y = inner.y, i = 0;
-    while (i < list.length) {
-      let end = i, sum = 0, worst = Infinity;
-      while (end < list.length) {
-        const more = sum + list[end].size;
-        const height = ((more / total) * area) / inner.w;
-        let ratio = 0;
-        for (let j = i; j <= end; j++) {
-          const w = (list[j].size / more) * inner.w;
-          ratio += Math.max(w / height, height / w);
-        }
-        ratio /= end - i + 1;
-        if (ratio > worst) break;
-        worst = ratio;
-        sum = more;
-        end++;
-      }
-      const height = ((sum / total) * area) / inner.w;
-      let x = inner.x;
-      for (let j = i; j < end; j++) {
-        const w = (list[j].size / sum) * inner.w;
-        this.layouts.set(list[j].id, { x, y, w, h: height });
-        x += w;
-      }
-      y += height;
-      i = end;
-    }
-  }
-
-  regionOf(node) {
-    let area = { x: 0, y: 0, w: 1, h: 1 };
-    for (const step of this.nodes.pathOf(node).slice(1)) area = this.place(step, area);
-    return area;
-  }
-
-  zoomTo(node, animate = true) {
-    const region = this.regionOf(node);
-    const w = Math.max(region.w, region.h) * 1.02;
-    const goal = { x: region.x + region.w / 2 - w / 2, y: region.y + region.h / 2 - w / 2, w };
-    if (!animate) {
-      this.camera = goal;
-      this.goal = null;
-      return;
-    }
-    this.goal = { camera: goal, start: performance.now(), was: { ...this.camera } };
-  }
+  focus() { return this.nodes.root; }
 
   step(now) {
     if (!this.goal) return false;
-    const t = Math.min(1, (now - this.goal.start) / 420), s = ease(t), { was, camera } = this.goal;
-    const w = was.w ** (1 - s) * camera.w ** s;
-    const share = was.w === camera.w ? s : (was.w - w) / (was.w - camera.w);
-    this.camera = { w, x: was.x + (camera.x - was.x) * share, y: was.y + (camera.y - was.y) * share };
-    if (t === 1) {
-      this.camera = camera;
-      this.goal = null;
+    const { start, was, camera } = this.goal, t = Math.min(1, (now - start) / 450), s = ease(t);
+    const zoom = was.zoom ** (1 - s) * camera.zoom ** s, share = was.zoom === camera.zoom ? s : (1 / was.zoom - 1 / zoom) / (1 / was.zoom - 1 / camera.zoom);
+    this.camera = t === 1 ? camera : { zoom, x: was.x + (camera.x - was.x) * share, y: was.y + (camera.y - was.y) * share };
+    if (t === 1) this.goal = null;
+    return true;
+  }
+
+  // The part of the plane that the picture shows.
+  view(width, height) {
+    const { left, right, top, bottom } = this.bounds, c = this.camera;
+    const aside = this.keep.length && width > 700 ? this.keep[0].x + this.keep[0].w : 0; // beside the legend, where there is room
+    const unit = Math.min((width - aside - 2 * MARGIN) / Math.max(right - left, 1e-9), (height - 2 * MARGIN) / Math.max(bottom - top, 1e-9));
+    if (c.x === null) Object.assign(c, { x: (left + right) / 2, y: (top + bottom) / 2 });
+    const scale = unit * c.zoom, middle = (width + aside) / 2;
+    return { scale, left: middle - c.x * scale, top: height / 2 - c.y * scale, unit, middle };
+  }
+
+  // Clusters of a cut are stretches of the line of items; near ones get colours that are far apart.
+  colour(cut) {
+    this.starts = cut.starts ?? [];
+    this.ends = cut.ends ?? [];
+    this.nodesOfCut = cut.nodes;
+    const island = new Map(this.islands.map((each) => [each.id, each])), seen = [], color = new Map();
+    const sorted = cut.nodes.map((id, i) => ({ id, i, island: island.get(id) })).sort((a, b) => (b.island?.size ?? 0) - (a.island?.size ?? 0));
+    const palette = Array.from({ length: COLORS }, (_, i) => clusterColor(i, false));
+    const alike = palette.map((a) => palette.map((b) => Math.exp(-Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) / 70)));
+    for (const { id, i, island: here } of sorted) {
+      let best = i % COLORS;
+      if (here && seen.length < 300) {
+        const cost = palette.map((_, c) => 0.02 * c + seen.reduce((sum, other) => sum + (other.color === c ? AGAIN : 0) + alike[c][other.color] / (0.003 + (other.x - here.x) ** 2 + (other.y - here.y) ** 2), 0));
+        best = cost.indexOf(Math.min(...cost));
+        seen.push({ x: here.x, y: here.y, color: best });
+      }
+      color.set(id, best);
     }
-    return this.goal !== null;
+    this.color = color;
+    this.names = sorted.filter((each) => each.island).map((each) => ({ ...each.island, color: color.get(each.id) }));
+    this.lit = null;
+  }
+
+  zoomTo(node, animate = true) {
+    let goal = { x: (this.bounds.left + this.bounds.right) / 2, y: (this.bounds.top + this.bounds.bottom) / 2, zoom: 1 };
+    if (node.parent) {
+      const island = this.islands.find((each) => each.id === node.id), xs = [], ys = [];
+      for (let i = 0; i < this.place.length; i++) if (this.place[i] >= node.place && this.place[i] < node.place + node.size) { xs.push(this.x[i]); ys.push(this.y[i]); }
+      if (!island && !xs.length) return;
+      const low = (values) => values.sort((a, b) => a - b)[Math.floor(0.04 * values.length)], high = (values) => values[Math.ceil(0.96 * (values.length - 1))];
+      const box = xs.length > 8 ? { left: low(xs), right: high(xs), top: low(ys), bottom: high(ys) } : null;
+      const at = box ?? { left: island?.x ?? xs[0], right: island?.x ?? xs[0], top: island?.y ?? ys[0], bottom: island?.y ?? ys[0] };
+      const span = Math.max((at.right - at.left) / Math.max(this.bounds.right - this.bounds.left, 1e-9), (at.bottom - at.top) / Math.max(this.bounds.bottom - this.bounds.top, 1e-9), 0.02);
+      goal = { x: (at.left + at.right) / 2, y: (at.top + at.bottom) / 2, zoom: Math.max(1, Math.min(CLOSEST, 0.8 / span)) };
+    }
+    if (animate && this.camera.x !== null) this.goal = { camera: goal, was: { ...this.camera }, start: performance.now() };
+    else Object.assign(this, { camera: goal, goal: null });
+    this.refine();
   }
 
   wheel(x, y, factor, width, height) {
-    const side = Math.max(width, height), c = this.camera;
-    const w = Math.min(1.05, Math.max(1e-12, c.w * factor));
-    const atX = c.x + (x / side) * c.w, atY = c.y + (y / side) * c.w;
-    this.camera = { w, x: atX - (x / side) * w, y: atY - (y / side) * w };
+    const { scale, left, top, unit, middle } = this.view(width, height), zoom = Math.max(0.5, Math.min(CLOSEST, this.camera.zoom / factor));
+    const atX = (x - left) / scale, atY = (y - top) / scale, next = unit * zoom;
+    this.camera = { zoom, x: atX - (x - middle) / next, y: atY - (y - height / 2) / next };
     this.goal = null;
+    this.refine();
   }
 
   pan(dx, dy, width, height) {
-    const side = Math.max(width, height);
-    this.camera.x -= (dx / side) * this.camera.w;
-    this.camera.y -= (dy / side) * this.camera.w;
+    const { scale } = this.view(width, height);
+    this.camera.x -= dx / scale;
+    this.camera.y -= dy / scale;
     this.goal = null;
+    this.refine();
   }
 
-  // A region opens once there is room for names in it: before that, it is one box with its own name.
-  draw(ctx, width, height, style) {
-    this.boxes = [];
-    const c = this.camera, sx = width / c.w, sy = height / c.w;
-    const stack = [{ node: this.nodes.root, area: { x: 0, y: 0, w: 1, h: 1 } }];
-    let drawn = 0;
-    while (stack.length && drawn < 5000) {
-      const { node, area } = stack.pop();
-      const x = (area.x - c.x) * sx, y = (area.y - c.y) * sy, w = area.w * sx, h = area.h * sy;
-      if (x > width || y > height || x + w < 0 || y + h < 0 || w < 2 || h < 2) continue;
-      drawn++;
-      const open = node.kids && w > 64 && h > 56 ? this.nodes.children(node) : null;
-      // The name stays in sight while its region reaches beyond the picture.
-      const left = Math.max(x, 0), right = Math.min(x + w, width), band = h * HEAD;
-      const tall = open ? Math.min(band, 26) : Math.min(h, 22);
-      const top = open ? Math.min(Math.max(y + (band - tall) / 2, 0), y + band - tall) : Math.max(y, 0);
-      this.paint(ctx, { node, x, y, w, h }, style, { x: left, y: top, w: right - left, h: tall, size: open ? Math.max(10, Math.min(18, tall * 0.72)) : 12, bold: open });
-      if (open) for (const child of open) stack.push({ node: child, area: this.place(child, area) });
+  // Colours of the points, and the soft regions: anew when the cut, the choice or the points change.
+  paints(style) {
+    const pick = style.selected, chosenNode = pick?.parent && pick.kids ? pick : null;
+    if (this.lit?.pick === chosenNode && this.lit.dark === style.dark) return this.lit;
+    const n = this.x.length, colors = new Uint8Array(4 * n), places = new Float32Array(2 * n), ink = style.dark ? [255, 255, 255] : [0, 0, 0];
+    const palette = Array.from({ length: COLORS }, (_, i) => mix(clusterColor(i, style.dark), ink, style.dark ? 0.1 : 0.12)), grey = style.dark ? [125, 138, 151] : [138, 149, 161];
+    let cluster = 0;
+    for (let i = 0; i < n; i++) {
+      while (cluster < this.starts.length && this.ends[cluster] <= this.place[i]) cluster++;
+      const inCut = cluster < this.starts.length && this.starts[cluster] <= this.place[i];
+      const color = inCut ? palette[this.color.get(this.nodesOfCut[cluster]) ?? 0] : grey;
+      const inside = !chosenNode || (this.place[i] >= chosenNode.place && this.place[i] < chosenNode.place + chosenNode.size);
+      colors.set([...color, inside ? 215 : 40], 4 * i);
+      places[2 * i] = this.x[i];
+      places[2 * i + 1] = this.y[i];
     }
+    this.dots.load(places, colors);
+    const [dx, dy] = [0.06 * (this.bounds.right - this.bounds.left), 0.06 * (this.bounds.bottom - this.bounds.top)];
+    const { left, right, top, bottom } = this.whole || this.camera.zoom < 1.5 ? this.bounds : { left: Math.min(...this.x), right: Math.max(...this.x), top: Math.min(...this.y), bottom: Math.max(...this.y) };
+    const soft = n ? shades(this.x, this.y, colors, { left: left - dx, right: right + dx, top: top - dy, bottom: bottom + dy }) : null;
+    this.lit = { pick: chosenNode, dark: style.dark, colors, soft };
+    return this.lit;
   }
+
+  draw(ctx, width, height, style) {
+    const view = this.view(width, height), { scale, left, top } = view, { colors, soft } = this.paints(style);
+    if (soft && ctx.drawImage) {
+      ctx.imageSmoothingEnabled = true;
+      ctx.drawImage(soft.canvas, soft.left * scale + left, soft.top * scale + top, soft.side * scale, soft.side * scale);
+    }
+    const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
+    if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size)) this.oneByOne(ctx, width, height, view, size, colors);
+    this.mark(ctx, style, view, size);
+    const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));
+    const place = (island) => [island.x * scale + left, island.y * scale + top];
+    this.boxes = arrange(ctx, candidates, { width, height, place, face: style.face, total: this.nodes.root.size }, this.keep);
+    const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
+    for (const box of this.boxes) {
+      const index = this.colorOf(box.island);
+      write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
+    }
+    this.last = view;
+  }
+
+  colorOf(island) {
+    for (let i = this.starts.length - 1; i >= 0; i--) if (this.starts[i] <= island.first && island.first + island.size <= this.ends[i]) return this.color.get(this.nodesOfCut[i]);
+    return undefined;
+  }
+
+  oneByOne(ctx, width, height, { scale, left, top }, size, colors) {
+    const round = this.x.length < 15000 || !ctx.drawImage;
+    for (let i = 0; i < this.x.length; i++) {
+      const x = this.x[i] * scale + left, y = this.y[i] * scale + top;
+      if (x < -size || y < -size || x > width + size || y > height + size) continue;
+      ctx.globalAlpha = colors[4 * i + 3] / 255;
+      ctx.fillStyle = `rgb(${colors[4 * i]} ${colors[4 * i + 1]} ${colors[4 * i + 2]})`;
+      if (!round) {
+        ctx.fillRect(x - size / 2, y - size / 2, size, size);
+        continue;
+      }
+      ctx.beginPath();
+      ctx.arc(x, y, size / 2, 0, 2 * Math.PI);
+      ctx.fill();
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  // A selected item stands out.
+  mark(ctx, style, { scale, left, top }, size) {
+    const pick = style.selected;
+    if (!pick || pick.kids) return;
+    const i = this.place.indexOf(pick.place);
+    if (i < 0) return;
+    ctx.strokeStyle = style.mark;
+    ctx.lineWidth = 3;
+    ctx.beginPath();
+    ctx.arc(this.x[i] * scale + left, this.y[i] * scale + top, size + 5, 0, 2 * Math.PI);
+    ctx.stroke();
+  }
+
+  // What is under the pointer: a name {id}, an item {place}, or nothing.
+  pick(x, y) {
+    const box = this.boxes.find((each) => x >= each.x && x < each.x + each.w && y >= each.y && y < each.y + each.h);
+    if (box) return { id: box.island.id, name: box.island.name, size: box.island.size };
+    if (!this.last) return null;
+    const { scale, left, top } = this.last, atX = (x - left) / scale, atY = (y - top) / scale;
+    let best = -1, near = (REACH / scale) ** 2;
+    for (let i = 0; i < this.x.length; i++) {
+      const d = (this.x[i] - atX) ** 2 + (this.y[i] - atY) ** 2;
+      if (d < near) [best, near] = [i, d];
+    }
+    return best < 0 ? null : { place: this.place[best], index: best };
+  }
+
+  // Where an item of the sample was drawn.
+  screen(place) {
+    const i = this.place.indexOf(place), { scale, left, top } = this.last;
+    return i < 0 ? null : [this.x[i] * scale + left, this.y[i] * scale + top];
+  }
+
+  hit() { return null; }
 }

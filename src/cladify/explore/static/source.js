@@ -25,7 +25,7 @@ export class ServerSource {
     this.token = token ?? "";
   }
 
-  async request(path, options) {
+  async request(path, options, read = (answer) => answer.json().catch(() => ({}))) {
     const known = this.version;
     let answer;
     try {
@@ -38,7 +38,7 @@ export class ServerSource {
       this.live = true;
       this.onState(true);
     }
-    const body = await answer.json().catch(() => ({}));
+    const body = await (answer.ok ? read(answer) : answer.json().catch(() => ({})));
     if (answer.status === 409) throw new Stale(body.error);
     if (!answer.ok) throw new Error(body.error ?? `The server answered ${answer.status}.`);
     const seen = answer.headers.get("x-cladify-version");
@@ -91,7 +91,9 @@ export class ServerSource {
   cut(by) { return this.ask("cut", by); }
   like(item) { return this.ask("like", { item }); }
   compare(id) { return this.ask("compare", { node: id }); }
-  points(window) { return this.ask("points", window); }
+  islands() { return this.ask("islands"); }
+  at(place) { return this.ask("at", { place }); }
+  points(window) { return this.request("api/points?" + new URLSearchParams(window), {}, (answer) => answer.arrayBuffer()); }
   path(id) { return this.ask("path", { node: id }); }
 
   async edit(action) {
@@ -114,6 +116,7 @@ export class ServerSource {
 export class EmbeddedSource {
   constructor(data) {
     this.data = data;
+    this.sampled = true; // there are no more points than these
     this.version = null;
     this.canWrite = false;
     this.onState = () => {};
@@ -123,7 +126,7 @@ export class EmbeddedSource {
 
   record(i) {
     const d = this.data;
-    return { id: i, size: d.size[i], height: d.height[i], name: d.name[i], kids: this.kids[i].length };
+    return { id: i, size: d.size[i], height: d.height[i], name: d.name[i], kids: this.kids[i].length, first: d.spans?.[i][0] };
   }
 
   async begin() {}
@@ -165,7 +168,7 @@ export class EmbeddedSource {
   // Splits the highest nodes until there are enough: the same rule as the tree's own cut by count.
   async cut({ n, level }) {
     const wanted = level === undefined ? n : undefined;
-    if (wanted === undefined) return this.data.cuts[level];
+    if (wanted === undefined) return this.along(this.data.cuts[level]);
     const nodes = [0];
     while (nodes.length < wanted) {
       let best = -1;
@@ -177,8 +180,25 @@ export class EmbeddedSource {
       nodes.splice(best, 1, ...this.kids[nodes[best]]);
     }
     const sizes = nodes.map((v) => this.data.size[v]).sort((a, b) => a - b);
-    return { nodes, n: nodes.length, smallest: sizes[0], median: sizes[sizes.length >> 1], largest: sizes.at(-1) };
+    return this.along({ nodes, n: nodes.length, smallest: sizes[0], median: sizes[sizes.length >> 1], largest: sizes.at(-1) });
   }
+
+  // A cut with the stretches of its clusters along the line of items.
+  along(cut) {
+    const spans = this.data.spans;
+    if (!spans) return cut;
+    const nodes = [...cut.nodes].sort((a, b) => spans[a][0] - spans[b][0]);
+    return { ...cut, nodes, starts: nodes.map((v) => spans[v][0]), ends: nodes.map((v) => spans[v][1]) };
+  }
+
+  async islands() { return { islands: this.data.islands }; }
+
+  async points() {
+    return Uint8Array.from(atob(this.data.points), (char) => char.charCodeAt(0)).buffer;
+  }
+
+  // The texts of the sample, in its order.
+  async at(place, index) { return { text: this.data.texts[index] ?? `item ${place}`, path: [] }; }
 
   async path(id) {
     const path = [];

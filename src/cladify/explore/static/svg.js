@@ -33,6 +33,12 @@ export class SvgContext {
     this.parts.push(`<text x="${short(x)}" y="${short(y)}" fill="${escape(this.fillStyle)}" style="font:${escape(this.face).replaceAll("&quot;", "'")}"${base}${anchor}${this.fade}${this.moved ? ` transform="${this.moved}"` : ""}>${escape(text)}</text>`);
   }
 
+  strokeText(text, x, y) {
+    const outline = ` stroke="${escape(this.strokeStyle)}" stroke-width="${short(this.lineWidth)}" stroke-linejoin="round"`, before = this.parts.length;
+    this.fillText(text, x, y);
+    this.parts[before] = this.parts[before].replace("<text", "<text" + outline);
+  }
+
   save() { this.kept = this.moved; }
   restore() { this.moved = this.kept; }
   translate(x, y) { this.moved += `translate(${short(x)} ${short(y)})`; }

@@ -65,6 +65,7 @@ RULES = {
     "also_start": Rule(("<i8",), ("n+1",), "0", "also+1"),
     "also_node": Rule(("<i4",), ("also",), "n", "m"),
     "also_share": Rule(_BYTES, ("also",)),
+    "points": Rule(("<f4",), ("n", "plane")),
     "words_utf8": Rule(_BYTES, ("bytes",)),
     "words_offset": Rule(("<i8",), ("words+1",), "0", "bytes+1"),
     "words_start": Rule(("<i4",), ("words+1",), "0", "entries+1"),
@@ -99,6 +100,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "centres": geometry.centres,
         "cohesion": geometry.cohesion,
         "confidence": facts.confidence,
+        "points": facts.points,
     }
     if facts.full_tree is None and facts.full_arrays is not None:
         arrays["full_parent"], arrays["full_height"] = facts.full_arrays
@@ -154,7 +156,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         _check_array(name, arrays[name], sizes)
     base = Tree(arrays["parent"], arrays["height"], info=tree_info if isinstance(tree_info, dict) else {})
     n, g = base.n_leaves, base.n_nodes - base.n_leaves
-    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1)}
+    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2}
     for name in sorted(arrays):
         if not part(name, partial(_check_array, name, arrays[name], sizes), bool):
             del arrays[name]
@@ -176,6 +178,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         sizes=part("levels", lambda: _levels(meta["levels"], n), list),
         full_tree=base if full is None else None if n >= INDEXED else full,
         full_arrays=None if full is None else (full.parent, full.height),
+        points=arrays.get("points"),
     )
     if "words_rows" in arrays:
         words = part("words", lambda: WordIndex.from_arrays(arrays, n), _none)

@@ -1,0 +1,70 @@
+// Names on their islands: those of the groups that fit the zoom, large ones first, none over another or beyond the edge.
+import { wrap } from "./scene.js";
+
+const TOO_LARGE = 0.2; // a group whose half reaches over this share of the picture is too large to be named: its parts are
+const FADE = [0.2, 0.5]; // shares of that reach from which the names of its parts begin to show, and show in full
+const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6;
+const TRIES = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0]]; // of its own width and height
+
+// The groups to name: {island, alpha, rank}, by rank and then by size.
+export function chosen(islands, root, scale, side) {
+  const parts = new Map(), found = [];
+  for (const island of islands) {
+    if (!parts.has(island.parent)) parts.set(island.parent, []);
+    parts.get(island.parent).push(island);
+  }
+  const visit = (island, rank, alpha) => {
+    const inside = parts.get(island.id) ?? [], share = (island.reach * scale) / (TOO_LARGE * side);
+    const open = island.id === root || (share > 1 && inside.length > 1);
+    if (!open) found.push({ island, rank, alpha });
+    const shown = open ? alpha : alpha * Math.max(0, Math.min(1, (share - FADE[0]) / (FADE[1] - FADE[0])));
+    if (shown > 0.25) for (const part of inside) visit(part, open ? rank : rank + 1, shown);
+  };
+  visit({ id: root, reach: Infinity }, 0, 1);
+  return found.sort((a, b) => a.rank - b.rank || b.island.size - a.island.size);
+}
+
+// Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free.
+export function arrange(ctx, candidates, { width, height, place, face, total }, taken) {
+  const boxes = [], used = [...taken];
+  const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
+  for (const { island, rank, alpha } of candidates) {
+    const [x, y] = place(island);
+    if (x < 0 || y < 0 || x > width || y > height || boxes.length > 150) continue;
+    const size = Math.round(rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank)), bold = rank === 0;
+    ctx.font = `${bold ? "700" : "500"} ${size}px ${face}`;
+    const lines = wrap(ctx, island.name, Math.min(WIDE + 4 * size, width - 2 * EDGE), LINES).filter(Boolean);
+    if (!lines.length) continue;
+    const line = size * 1.18, w = Math.max(...lines.map((text) => ctx.measureText(text).width)), h = line * lines.length;
+    for (const [right, down] of TRIES) {
+      const box = {
+        x: Math.min(Math.max(x - w / 2 + right * w, EDGE), width - w - EDGE), y: Math.min(Math.max(y - h / 2 + down * h, EDGE), height - h - EDGE), w, h,
+      };
+      if (box.y < EDGE || !free(box)) continue;
+      used.push(box);
+      boxes.push({ ...box, island, lines, size, line, alpha, bold });
+      break;
+    }
+  }
+  return boxes;
+}
+
+// A name that has just appeared is small: it grows to its size rather than being too pale to read.
+export function write(ctx, box, style, color) {
+  ctx.font = `${box.bold ? "700" : "500"} ${box.size}px ${style.face}`;
+  ctx.textBaseline = "middle";
+  ctx.textAlign = "center";
+  ctx.lineJoin = "round";
+  ctx.lineWidth = 4;
+  ctx.strokeStyle = style.ground;
+  ctx.fillStyle = color;
+  box.lines.forEach((text, i) => {
+    const x = box.x + box.w / 2, y = box.y + (i + 0.5) * box.line;
+    ctx.globalAlpha = 0.85;
+    ctx.strokeText(text, x, y);
+    ctx.globalAlpha = 1;
+    ctx.fillText(text, x, y);
+  });
+  ctx.globalAlpha = 1;
+  ctx.textAlign = "left";
+}

@@ -1,0 +1,86 @@
+"""The map and the tree of a taxonomy as pictures: names that do not overlap, are not cut, and are shown as they are."""
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+
+import cladify
+from cladify.errors import InvalidInput
+from cladify.plot import draw_taxonomy
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def taxonomy():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 30)
+    X = 9 * random.normal(size=(5, 10))[y % 5] + 4 * random.normal(size=(20, 10))[y] + random.normal(size=(600, 10))
+    items = [f"kind{g % 5} subject{g} ${g} word{i % 7}" for i, g in enumerate(y.tolist())]
+    return cladify.Taxonomy.fit(X, items, min_size=8)
+
+
+def boxes(ax):
+    renderer = ax.figure.canvas.get_renderer()
+    return [text.get_window_extent(renderer) for text in ax.texts], ax.get_window_extent(renderer)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("kind", ["map", "tree"])
+def test_no_two_names_overlap_and_none_is_cut(taxonomy, kind, dark):
+    ax = taxonomy.plot(kind, dark=dark)
+    ax.figure.canvas.draw()
+    names, frame = boxes(ax)
+    assert len(names) >= 8
+    for i, a in enumerate(names):
+        assert frame.x0 - 1 <= a.x0 and a.x1 <= frame.x1 + 1 and frame.y0 - 1 <= a.y0 and a.y1 <= frame.y1 + 1
+        assert not any(a.overlaps(b) for b in names[i + 1 :])
+
+
+def test_the_map_has_a_point_an_item_and_colours_that_differ(taxonomy):
+    ax = draw_taxonomy(taxonomy, n_groups=20)
+    soft, points = ax.collections
+    assert len(points.get_offsets()) == len(soft.get_offsets()) == 600
+    np.testing.assert_allclose(points.get_offsets(), taxonomy.points)
+    colors = points.get_facecolors()[:, :3]
+    groups = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / 20)))
+    assert len(np.unique(colors, axis=0)) == groups.n_clusters <= 24
+    for v in groups.nodes:
+        assert len(np.unique(colors[taxonomy.tree.members(v)], axis=0)) == 1
+
+
+def test_hidden_groups_and_renamed_ones(taxonomy):
+    v = taxonomy.levels[0].nodes[0]
+    gone, size = taxonomy.levels[0].nodes[1], taxonomy.tree.size[taxonomy.levels[0].nodes[1]]
+    with taxonomy.editing(None):
+        taxonomy.rename(v, "a $mine$ <b>")
+        taxonomy.hide(gone)
+        ax = taxonomy.plot(n_groups=taxonomy.levels[0].n_clusters)
+        assert "a $mine$ <b>" in [text.get_text() for text in ax.texts]
+        assert len(ax.collections[0].get_offsets()) == 600 - size
+        taxonomy.undo()
+        taxonomy.undo()
+
+
+def test_without_vectors_there_is_only_the_tree():
+    tree = cladify.fit(np.random.default_rng(0).normal(size=(30, 3)), "hac")
+    bare = cladify.Taxonomy(tree.condense(min_size=5))
+    assert bare.points is None
+    with pytest.raises(InvalidInput, match="kind='tree'"):
+        bare.plot()
+    assert len(bare.plot("tree").texts) >= 1
+
+
+def test_points_are_kept_in_the_file(taxonomy, tmp_path):
+    taxonomy.save(tmp_path / "a.taxonomy")
+    again = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
+    np.testing.assert_array_equal(again.points, taxonomy.points)
+    assert taxonomy.points.shape == (600, 2) and taxonomy.points.dtype == np.float32
