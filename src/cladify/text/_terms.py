@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from unicodedata import combining, normalize
 
 import numpy as np
 
@@ -240,7 +241,7 @@ def _mostly_written(grams: _Grams, starts: np.ndarray, surface: np.ndarray, surf
 
 def _is_useful(word: str, stop: frozenset[str]) -> bool:
     """Whether a folded word can be (part of) a term: not a stop word, a number, or a lone letter."""
-    if word in stop or word.isdigit():
+    if word in stop or word.isdigit() or _without_accents(word) in stop:
         return False
     if len(word) == 1:
         return _IDEOGRAPH.match(word) is not None
@@ -249,6 +250,13 @@ def _is_useful(word: str, stop: frozenset[str]) -> bool:
         return len(word) <= 40
     # "x11" and "python3" are words; "2nd", "v20240101" and "3fa85f64" are numbers and ids.
     return digits < 4 and not (word[0].isdigit() and digits * 2 >= len(word)) and not _IS_ID.search(word)
+
+
+def _without_accents(word: str) -> str:
+    """A word of the Latin script as lists of stop words often have it: "déjà" as "deja"."""
+    if word.isascii() or word[0] > "\u024f":
+        return word
+    return "".join(char for char in normalize("NFD", word) if not combining(char))
 
 
 def _single_words(doc: np.ndarray, word: np.ndarray, least: int) -> _Grams:
