@@ -317,7 +317,7 @@ def main() -> None:
     if options.table in ("purity", "all"):
         purity_table(options.rows)
     if options.table in ("shuffled", "all"):
-        shuffled_table(options.rows // 3, 100)
+        shuffled_table(400, 100)
 
 
 if __name__ == "__main__":
