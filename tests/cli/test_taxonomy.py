@@ -237,3 +237,15 @@ def test_a_trend_by_a_column(cladify, posts):
     done = cladify("trend", "days.taxonomy", "--by", "day", "--every", "month", "--level", "2", "--json")
     assert len(json.loads(done.out)["bursts"]) == 2
     assert "no column 'date'" in cladify("trend", "days.taxonomy", "--by", "date").err
+
+
+def test_report(cladify, tmp_path):
+    (tmp_path / "t.txt").write_text(
+        "\n".join(f"{kind} {i}" for kind in ("red apple", "steam engine") for i in range(9))
+    )
+    (tmp_path / "y.txt").write_text("\n".join(["fruit"] * 9 + ["machine"] * 9))
+    assert cladify("taxonomy", "t.txt", "--min-size", 3, "--quiet").code == 0
+    done = cladify("report", "t.taxonomy", "--labels", "y.txt", "--json", "r.json", "--html", "r.html")
+    assert done.code == 0 and "purity" in done.out and "written: r.html" in done.out
+    assert json.loads((tmp_path / "r.json").read_text())["overall"]["n_items"] == 18
+    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
