@@ -10,16 +10,11 @@
 
 from __future__ import annotations
 
-import argparse
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from benchmarks.data import real
 
 SETS = ("newsgroups", "debian", "docstrings")
 N_TERMS = 3
