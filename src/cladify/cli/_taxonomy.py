@@ -101,6 +101,9 @@ def taxonomy(
         Path | None, typer.Option("--table", help="Also one row an item: .csv .tsv .jsonl .parquet .h5ad")
     ] = None,
     excel_safe: ExcelSafe = False,
+    language: Annotated[
+        str, typer.Option(help="Language of the texts, such as de or german: stop words and forms of words for names.")
+    ] = "auto",
     namer: NamerName = None,
     cache: Cache = None,
     about: About = None,
@@ -143,6 +146,7 @@ def taxonomy(
         "random_state": random_state,
         "n_jobs": n_jobs,
         "progress": show,
+        **({} if language == "auto" else {"language": language}),
         **parse_params(param),
     }
     if column is None and not from_stdin:

@@ -255,7 +255,7 @@ class _Errors:
             raise FileError(f"{table.path} is not UTF-8 text; convert it first.") from None
         if re.search(r"Expected \d+ columns, got", text):
             table.refuse_row()
-        number = re.search(r"column #(\d+): CSV conversion error to double", text)
+        number = re.search(r"column #(\d+):(?: Row #\d+:)? CSV conversion error to double", text)
         if number is not None:
             table.refuse_cells(table.schema.names[int(number[1])])
 
