@@ -12,7 +12,20 @@ from typing import Any
 import typer
 
 #: Parameters that name results; every other path is an input.
-OUTPUTS = {"out", "labels_out", "embed_out", "table_out", "html", "save", "chart", "target", "tree", "to"}
+OUTPUTS = {
+    "out",
+    "labels_out",
+    "embed_out",
+    "table_out",
+    "html",
+    "html_out",
+    "json_out",
+    "save",
+    "chart",
+    "target",
+    "tree",
+    "to",
+}
 OUTPUTS |= {"cache", "audit"}  # these are added to
 #: Inputs that a command changes in place. Its named results must not replace them either.
 CHANGED = {
