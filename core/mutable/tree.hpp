@@ -344,7 +344,11 @@ public:
             tree.leaves_ += tree.state_.back() == State::kLeaf;
             tree.nodes_ += tree.state_.back() != State::kFree;
         }
-        for (const Node v : free_ids) tree.queue_free(v);
+        for (const Node v : free_ids) {
+            // Links of a free id are those of the node that takes it next, so a file may not set them.
+            tree.parent[v] = tree.left[v] = tree.right[v] = tree.before[v] = kNone;
+            tree.queue_free(v);
+        }
         tree.log_.restart(version);
         return tree;
     }
