@@ -10,7 +10,6 @@ import codecs
 import json
 import sqlite3
 import warnings
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -285,20 +284,14 @@ def _guess_encoding(data: bytes) -> str | None:
     >>> _guess_encoding("Größe, naïve, “café” – 5 €".encode("cp1252"))
     'cp1252'
     """
-    marks: dict[bytes, str] = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-    for mark, name in marks.items():
-        if data.startswith(mark):
-            return name
+    from charset_normalizer import from_bytes
+
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     lines = b"\n".join(line for line in data.split(b"\n") if not line.isascii())[:_SAMPLE]
     if b"\0" not in lines:
         beyond = [letter for letter in lines.decode("cp1252", "replace") if ord(letter) > 127]
         if sum(letter in _WESTERN for letter in beyond) >= 0.9 * len(beyond):
             return "cp1252"
-    best = _statistics()(lines).best()
+    best = from_bytes(lines).best()
     return None if best is None else str(best.encoding)
-
-
-def _statistics() -> Callable[[bytes], Any]:
-    from charset_normalizer import from_bytes
-
-    return from_bytes

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +77,7 @@ class Source:
         name = self.id_column
         return None if name is None else pa.table({name: typed(self.table.column(name))})
 
-    @property
+    @cached_property
     def kept(self) -> pa.Table:
         """The columns that are neither the texts nor the ids, with numbers and times as such."""
         import pyarrow as pa
