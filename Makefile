@@ -86,7 +86,7 @@ $(BIN)/python:
 # Python sources are used in place (editable); only a change of the native core or of the requirements installs again.
 # Each environment holds the smaller ones, so one build serves them all.
 $(VENV)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet -e '.[explore,text]'
+	$(BIN)/python -m pip install --quiet -e .
 	@touch $@
 
 $(VENV)/.test: $(BIN)/python pyproject.toml $(NATIVE)

@@ -65,10 +65,11 @@ class ServerError(CladifyError):
 
 
 class MissingExtra(CladifyError, ImportError):
-    """An optional part is not installed; the message has the install line."""
+    """A part is not installed; the message has the install line, with the extra that brings it if it is optional."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional part. Install it with: pip install 'cladify[{extra}]'")
+    def __init__(self, what: str, extra: str = "") -> None:
+        part, name = ("an optional part", f"cladify[{extra}]") if extra else ("a part that is missing here", "cladify")
+        super().__init__(f"{what} needs {part}. Install it with: pip install '{name}'")
 
 
 class CladifyWarning(UserWarning):

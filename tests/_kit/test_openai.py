@@ -1,6 +1,5 @@
 """The door to servers of models, against one on this machine that fails as real ones do."""
 
-import sys
 import threading
 import time
 from email.utils import formatdate
@@ -9,7 +8,7 @@ import pytest
 from mock_server import MockServer
 
 from cladify._kit.openai import Server, Trouble
-from cladify.errors import InvalidInput, MissingExtra, ServerError
+from cladify.errors import InvalidInput, ServerError
 
 
 @pytest.fixture(autouse=True)
@@ -170,9 +169,3 @@ def test_names_that_are_none(name, message):
     with pytest.raises(InvalidInput, match=message) as caught:
         Server.parse(name)
     assert "a:b" not in str(caught.value)
-
-
-def test_without_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "httpx2", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'cladify\[llm\]'"):
-        Server.parse("ollama:m").post("embeddings", {"input": "x"})

@@ -66,25 +66,25 @@ def test_parts_are_found_again_in_a_file(tmp_path):
     )
 
 
-def test_without_the_extra(no_extra):
+def test_without_the_static_model(no_extra):
     texts, _ = make_texts(60)
-    with pytest.warns(CladifyWarning, match=r"TF-IDF alone.*pip install 'cladify\[text\]'"):
+    with pytest.warns(CladifyWarning, match=r"TF-IDF alone.*pip install --upgrade wordllama"):
         taxonomy = Taxonomy.from_texts(texts)
     assert taxonomy.info["embedder"] == "tfidf"
     assert static_vectors(["word"]) is None
-    with pytest.raises(MissingExtra, match="text"):
+    with pytest.raises(MissingExtra, match="pip install 'cladify'"):
         StaticModel.load()
-    with pytest.raises(MissingExtra, match="text"):
+    with pytest.raises(MissingExtra, match="pip install 'cladify'"):
         Taxonomy.from_texts(texts, embedder="wordllama")
 
 
-def test_a_file_with_static_vectors_needs_the_extra(tmp_path, request):
+def test_a_file_with_static_vectors_needs_them(tmp_path, request):
     texts, _ = make_texts(60)
     Taxonomy.from_texts(texts).save(tmp_path / "a.taxonomy")
     request.getfixturevalue("no_extra")
     taxonomy = Taxonomy.load(tmp_path / "a.taxonomy")
     assert taxonomy.n_items == 60
-    with pytest.raises(MissingExtra, match=r"cladify\[text\]"):
+    with pytest.raises(MissingExtra, match="pip install 'cladify'"):
         taxonomy.place(["old metal iron"])
 
 

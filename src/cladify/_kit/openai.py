@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from cladify._kit.params import check_float, check_int
 from cladify._kit.text import printable
-from cladify.errors import InvalidInput, MissingExtra, ServerError
+from cladify.errors import InvalidInput, ServerError
 
 __all__ = ["Server", "Trouble", "is_server_name"]
 
@@ -165,7 +165,8 @@ class Server:
         raise AssertionError
 
     def _attempt(self, path: str, payload: dict[str, Any], guard: Callable[[Send], dict[str, Any]]) -> dict[str, Any]:
-        httpx = _httpx()
+        import httpx2 as httpx
+
         client = self._clients.get()
         try:
             client = client or self._make_client(httpx)
@@ -267,14 +268,6 @@ class Server:
 
 def _plain(send: Send) -> dict[str, Any]:
     return send()
-
-
-def _httpx() -> Any:
-    try:
-        import httpx2
-    except ImportError:
-        raise MissingExtra("A model on a server", "llm") from None
-    return httpx2
 
 
 def _check_url(url: str) -> bool:

@@ -117,8 +117,6 @@ def _scores(methods: list[str], corpus: Docstrings) -> tuple[Any, tuple[str, Tre
 
 def _offer(out: Path) -> None:
     """The explorer: a file that opens by itself, the command, and on a terminal the question whether to start it."""
-    from cladify.errors import MissingExtra
-
     command = f"cladify explore {out}/docstrings.taxonomy --vectors {out}/docstrings.npy"
     print(f"\nLook at the map: open {out}/docstrings.html in a browser, or explore all of it with\n  {command}")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -127,10 +125,7 @@ def _offer(out: Path) -> None:
         return
     from cladify.cli._explore import explore
 
-    try:
-        explore(out / "docstrings.taxonomy", vectors=out / "docstrings.npy", title="NumPy, SciPy and scikit-learn")
-    except MissingExtra as error:
-        _say(str(error))
+    explore(out / "docstrings.taxonomy", vectors=out / "docstrings.npy", title="NumPy, SciPy and scikit-learn")
 
 
 def _say(line: str) -> None:

@@ -44,9 +44,11 @@ def plot(
     Examples: [bold]cladify plot posts.taxonomy --out posts.png[/bold],
     [bold]cladify plot names.tree --items names.txt --kind icicle --out names.png[/bold]
     """
+    import matplotlib
+
     from cladify import plot as draw
     from cladify._kit.container import formats_in
-    from cladify.errors import FileError, MissingExtra
+    from cladify.errors import FileError
     from cladify.io import check_writable, read_vectors
     from cladify.taxonomy import Taxonomy
 
@@ -60,10 +62,6 @@ def plot(
         raise typer.BadParameter("a heat map needs the rows of the tree: --vectors X.npy.")
     if kind in (Kind.map, Kind.tree) and not is_taxonomy:
         raise typer.BadParameter(f"a {kind.value} needs a .taxonomy file; cladify taxonomy makes one.")
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingExtra("Drawing", "plot") from None
     matplotlib.use("Agg")
     if kind in (Kind.map, Kind.tree):
         taxonomy = Taxonomy.load(tree_file)

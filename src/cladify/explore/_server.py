@@ -15,7 +15,7 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from cladify.errors import CladifyError, InvalidInput, MissingExtra, Stale
+from cladify.errors import CladifyError, InvalidInput, Stale
 from cladify.explore._access import Access
 from cladify.explore._export import export
 from cladify.explore._values import cut_of, real, whole, whole_number
@@ -70,12 +70,9 @@ def make_app(document: Document, *, token: str | Access, hosts: tuple[str, ...] 
 
 def _router(document: Document, access: Access, frame: bool) -> Any:
     """The routes of one document, without the guard."""
-    try:
-        from starlette.concurrency import run_in_threadpool
-        from starlette.responses import Response
-        from starlette.routing import Mount, Route, Router
-    except ImportError:
-        raise MissingExtra("The explorer", "explore") from None
+    from starlette.concurrency import run_in_threadpool
+    from starlette.responses import Response
+    from starlette.routing import Mount, Route, Router
 
     pages = _static_files()
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from cladify._kit.params import check_int
 from cladify.data._vectors import is_sparse
-from cladify.errors import CladifyWarning, FileError, InvalidInput, MissingExtra
+from cladify.errors import CladifyWarning, FileError, InvalidInput
 from cladify.explore._access import Access
 from cladify.explore._document import Document
 from cladify.explore._page import page_of
@@ -154,10 +154,8 @@ class Explorer:
     """
 
     def __init__(self, document: Document, *, host: str = "127.0.0.1", port: int = 8765, frame: bool = False) -> None:
-        try:
-            import uvicorn
-        except ImportError:
-            raise MissingExtra("The explorer", "explore") from None
+        import uvicorn
+
         self.document = document
         self.host = host
         self._socket, self.port = _listen(host, port)

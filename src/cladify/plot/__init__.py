@@ -1,4 +1,4 @@
-"""Pictures of trees, with matplotlib (``pip install 'cladify[plot]'``); every function returns its axes."""
+"""Pictures of trees, with matplotlib; every function returns its axes."""
 
 from cladify.plot.dendrogram import dendrogram
 from cladify.plot.disk import animate_disk, disk

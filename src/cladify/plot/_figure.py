@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cladify.errors import InvalidInput, MissingExtra
+from cladify.errors import InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,10 +37,8 @@ def make_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The given axes, or those of a new figure of ``size`` inches."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtra("Drawing", "plot") from None
+    from matplotlib import pyplot
+
     return pyplot.subplots(figsize=size, layout="constrained")[1]
 
 

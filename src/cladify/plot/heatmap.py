@@ -59,9 +59,10 @@ def clustermap(
     >>> sorted(axes)
     ['columns', 'heat', 'rows', 'scale']
     """
+    from matplotlib import pyplot
+
     import cladify
     from cladify.data._vectors import check_vectors
-    from cladify.errors import MissingExtra
 
     X = check_vectors(X, accept_sparse=False)
     n, d = X.shape
@@ -71,10 +72,6 @@ def clustermap(
         if tree.n_leaves != count:
             raise InvalidInput(f"The tree of the {what} has {tree.n_leaves} leaves, and X has {count} {what}.")
     rows, columns = rows.order_leaves(X), columns.order_leaves(np.ascontiguousarray(X.T))
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingExtra("Drawing", "plot") from None
     figure = figure or pyplot.figure(figsize=(9, 8), layout="constrained")
     axes = figure.subplot_mosaic(
         [[".", "columns", "."], ["rows", "heat", "scale"]], width_ratios=[1, 5, 0.15], height_ratios=[1, 5]

@@ -268,7 +268,7 @@ class Taxonomy(Readable):
             As for :meth:`fit`.
         embedder : str or callable
             ``"auto"`` is TF-IDF and truncated SVD beside static word vectors, which needs no download; ``"tfidf"`` is
-            the first alone, and all there is without the extra ``text``. A named model
+            the first alone. A named model
             (``"sentence-transformers:NAME"``, ``"model2vec:NAME"``, ``"fastembed:NAME"``, ``"openai:MODEL@URL"``)
             takes the place of the static vectors. A function (``"module:function"`` or a callable) takes a list of
             texts and returns an array of one row a text, which is used as it is. What the vectors are made of is kept

@@ -37,7 +37,7 @@ class TextEmbedder:
     Parameters
     ----------
     static : "auto", str or None
-        The static model; ``"auto"`` is that of the extra ``text`` if it is installed, and none if it is not.
+        The static model; ``"auto"`` is that of wordllama, which is installed with cladify.
     model : str, optional
         Name of a model, such as ``"sentence-transformers:NAME"``, that takes the place of the static one.
     n_components : int
@@ -99,7 +99,7 @@ class TextEmbedder:
         if self.mean is not None:
             other = self._other(bodies, Progress())
             if other is None:
-                raise MissingExtra("This taxonomy's embedder", "text")
+                raise MissingExtra("This taxonomy's embedder")
             if other.shape[1] != len(self.mean):
                 raise InvalidInput(f"the model gives {other.shape[1]} dimensions and gave {len(self.mean)} before.")
             parts[self._other_name] = _centred(other, self.mean)
@@ -205,7 +205,7 @@ def embed_texts(
 def _say(texts: list[str], weak: bool) -> None:
     """Warn about vectors of the weak kind, and texts that cannot be sorted."""
     if weak:
-        _warn("the vectors are TF-IDF alone; for better groups: pip install 'cladify[text]'")
+        _warn("the vectors are TF-IDF alone; for better groups: pip install --upgrade wordllama")
     empty = sum(_WORD.search(text) is None for text in texts)
     if empty:
         _warn(f"{empty} of {len(texts)} texts have no word; where they are placed says nothing. Leave them out.")

@@ -1,8 +1,8 @@
 """What depends on the language of texts: stop words, base forms of words, and where words begin and end.
 
 Stop words come from ``stopwordsiso``, base forms from ``simplemma``, words of scripts without spaces from ``budoux``;
-all three are in the extra ``text``. Without them English works as well, other languages have no base forms, stop words
-are found from the texts, and words of scripts without spaces are runs of characters that occur together.
+all three are installed with cladify. A language that they do not know has no base forms, its stop words are found from
+the texts, and words of scripts without spaces are runs of characters that occur together.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from cladify.text._terms import MAX_CHARACTERS
 
 __all__ = ["STATIC_MODEL", "StaticModel", "static_vectors"]
 
-#: The model that comes with the extra ``text``.
+#: The model that is installed with cladify.
 STATIC_MODEL = "wordllama"
 #: Installed package -> tokenizer and table of vectors in its folder.
 _FILES = {STATIC_MODEL: ("tokenizers/l2_supercat_tokenizer_config.json", "weights/l2_supercat_256.safetensors")}
@@ -61,7 +61,7 @@ class StaticModel:
             raise InvalidInput(f"there is no static model {name!r}. Known: {', '.join(_FILES)}.")
         found = StaticModel.find(name)
         if found is None:
-            raise MissingExtra(f"The static model {name!r}", "text")
+            raise MissingExtra(f"The static model {name!r}")
         return found
 
     @staticmethod
@@ -136,7 +136,7 @@ def _calm(text: str) -> str:
 
 
 def static_vectors(words: Sequence[str]) -> np.ndarray | None:
-    """Unit vectors of words or phrases by the model of the extra ``text``; None where it is not installed."""
+    """Unit vectors of words or phrases by the model that is installed with cladify; None where it is missing."""
     model = StaticModel.find()
     return None if model is None else model.terms(words)
 
