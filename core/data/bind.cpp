@@ -4,6 +4,7 @@
 #include "data/graph.hpp"
 #include "data/norms.hpp"
 #include "data/pairs.hpp"
+#include "data/screen.hpp"
 #include "data/sparse.hpp"
 #include "data/symmetrize.hpp"
 #include "data/topk.hpp"
@@ -136,6 +137,76 @@ void offer(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<float> score,
     both ? offer_block<true>(top, block) : offer_block<false>(top, block);
 }
 
+using Bytes2 = Out2<std::uint8_t>;
+using Signed1 = Out1<std::int8_t>;
+
+Quantised quantised(Bytes2& raised, Signed1& packed, Out1<float>& scale, Out1<std::int32_t>& shift, Out1<float>& rest,
+                    Out1<float>& size) {
+    const std::size_t width = raised.shape(1), padded = (raised.shape(0) + kPanel - 1) / kPanel * kPanel;
+    require(width % kWord == 0 && width <= 16384, "rows of whole words, and short enough for sums of 32 bits");
+    require(packed.size() == padded * width && scale.size() == padded && shift.size() == padded &&
+                rest.size() == padded && size.size() == padded,
+            "one entry a row of whole panels");
+    return {raised.data(), packed.data(), scale.data(), shift.data(), rest.data(), size.data(), width};
+}
+
+void quantise(In2<float> z, std::int64_t first, std::int64_t last, Bytes2 raised, Signed1 packed, Out1<float> scale,
+              Out1<std::int32_t> shift, Out1<float> rest, Out1<float> size) {
+    const Quantised to = quantised(raised, packed, scale, shift, rest, size);
+    require(raised.shape(0) == z.shape(0) && to.width >= z.shape(1), "one int8 row a row");
+    require(0 <= first && first <= last && last <= static_cast<std::int64_t>(z.shape(0)), "no such rows");
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+        quantise_row(z.data() + i * z.shape(1), z.shape(1), i, to);
+}
+
+std::int64_t screen(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<float> left_z, Bytes2 left_raised,
+                    Signed1 left_packed, Out1<float> left_scale, Out1<std::int32_t> left_shift, Out1<float> left_rest,
+                    Out1<float> left_size, In2<float> right_z, Bytes2 right_raised, Signed1 right_packed,
+                    Out1<float> right_scale, Out1<std::int32_t> right_shift, Out1<float> right_rest,
+                    Out1<float> right_size, std::int64_t first_row, std::int64_t first_column,
+                    In1<std::int32_t> row_group, In1<std::int32_t> column_group, In1<float> row_bias,
+                    In1<float> column_bias, In1<float> slack, bool both) {
+    const std::size_t rows = row_group.size(), columns = column_group.size();
+    require(can_screen(), "this processor has no int8 products");
+    require(row_bias.size() == rows && slack.size() == rows && column_bias.size() == columns,
+            "one group and bias a row and a column of the block");
+    require(left_z.shape(1) == right_z.shape(1), "rows of the same length");
+    auto within = [](std::int64_t first, std::size_t count, std::size_t all) {
+        return first >= 0 && static_cast<std::size_t>(first) <= all && count <= all - static_cast<std::size_t>(first);
+    };
+    require(within(first_row, rows, left_z.shape(0)) && within(first_column, columns, right_z.shape(0)) &&
+                first_column % static_cast<std::int64_t>(kPanel) == 0,
+            "no such block");
+    require(left_raised.shape(0) == left_z.shape(0) && right_raised.shape(0) == right_z.shape(0) &&
+                left_raised.shape(1) == right_raised.shape(1),
+            "one int8 row a row");
+    require(locks.size() == keys.shape(0) && left_z.shape(0) <= keys.shape(0) &&
+                (!both || right_z.shape(0) <= keys.shape(0)),
+            "one heap and lock a row");
+#if defined(__x86_64__)
+    const TopK top{keys.data(), locks.data(), keys.shape(1)};
+    const PairBlock block{
+        quantised(left_raised, left_packed, left_scale, left_shift, left_rest, left_size),
+        quantised(right_raised, right_packed, right_scale, right_shift, right_rest, right_size),
+        left_z.data(),
+        right_z.data(),
+        left_z.shape(1),
+        static_cast<std::size_t>(first_row),
+        rows,
+        static_cast<std::size_t>(first_column),
+        columns,
+        row_group.data(),
+        column_group.data(),
+        row_bias.data(),
+        column_bias.data(),
+        slack.data(),
+    };
+    return static_cast<std::int64_t>(both ? screen_block<true>(top, block) : screen_block<false>(top, block));
+#else
+    return 0;
+#endif
+}
+
 void best(In2<std::uint64_t> keys, Out2<std::int32_t> id, Out2<float> score) {
     const std::size_t capacity = keys.shape(1), k = id.shape(1);
     require(id.shape(0) == keys.shape(0) && score.shape(0) == keys.shape(0) && score.shape(1) == k, "one row a heap");
@@ -184,6 +255,17 @@ void bind_data(nb::module_& m) {
     m.def("offer", &offer, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("locks"),
           nb::arg("score"), nb::arg("row_id"), nb::arg("column_id"), nb::arg("row_group"), nb::arg("column_group"),
           nb::arg("row_bias"), nb::arg("column_bias"), nb::arg("both"), nb::arg("unique"));
+    m.def("can_screen", &can_screen);
+    m.def("quantise", &quantise, nb::call_guard<nb::gil_scoped_release>(), nb::arg("z"), nb::arg("first"),
+          nb::arg("last"), nb::arg("raised"), nb::arg("packed"), nb::arg("scale"), nb::arg("shift"), nb::arg("rest"),
+          nb::arg("size"));
+    m.def("screen", &screen, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("locks"),
+          nb::arg("left_z"), nb::arg("left_raised"), nb::arg("left_packed"), nb::arg("left_scale"),
+          nb::arg("left_shift"), nb::arg("left_rest"), nb::arg("left_size"), nb::arg("right_z"),
+          nb::arg("right_raised"), nb::arg("right_packed"), nb::arg("right_scale"), nb::arg("right_shift"),
+          nb::arg("right_rest"), nb::arg("right_size"), nb::arg("first_row"), nb::arg("first_column"),
+          nb::arg("row_group"), nb::arg("column_group"), nb::arg("row_bias"), nb::arg("column_bias"), nb::arg("slack"),
+          nb::arg("both"));
     m.def("best", &best, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("id"), nb::arg("score"));
 }
 

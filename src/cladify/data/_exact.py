@@ -1,6 +1,7 @@
 """Exact nearest neighbours: blocks of scores by matrix products, the best of each row picked by the core.
 
-float32 proposes, float64 decides. Every block of scores is one float32 product; the rows keep the best few more than
+float32 proposes, float64 decides. Every block of scores is one float32 product or, where the processor has them, an
+int8 product that leaves few pairs to be scored (:mod:`cladify.data._screen`). The rows keep the best few more than
 ``k`` candidates, whose distances are then computed in float64, and the worst-case rounding error of the products shows
 whether anything outside the candidates could belong to the ``k`` nearest. Rows where it could (many ties, or clusters
 far apart compared with their size) are searched again by float64 products. Ties go to the smaller id.
@@ -22,6 +23,7 @@ from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify._kit.progress import Progress
 from cladify.data._frame import Frame, Rows
+from cladify.data._screen import Screen, screen_of
 from cladify.data._vectors import is_sparse
 from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
@@ -77,11 +79,18 @@ def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | Non
     keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
     ids = np.arange(n, dtype=np.int32)
     buffers = Buffers()
+    screen = screen_of(rows, float(rows.length.max()), n_jobs)
 
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
+        both = I is not J  # a block of rows with itself comes first and gives every row something to beat
+        if screen is not None and both:
+            done = screen.offer(keys, locks, screen, I, J, (ids[I], ids[J]), (rows.bias[I], rows.bias[J]), both)
+            I = slice(I.start + done, I.stop)
+        if I.start == I.stop:
+            return
         score = rows.scores(I, rows, J, buffers(I.stop - I.start, J.stop - J.start))
-        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], I is not J, False)
+        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], both, False)
 
     _over_pairs(work, n, _side(rows.width), n_jobs, report)
     return decide(rows, rows, ids, keys, k, similarity, (ids, ids), n_jobs=n_jobs, report=report)
@@ -107,7 +116,8 @@ def exact_query(
         return _query_blocks(X, Y, k, similarity, groups, n_jobs=n_jobs, report=report)
     frame = Frame.of(X, similarity.order, n_jobs, queries=Y)
     base, queries = Rows.of(X, frame, n_jobs), Rows.of(Y, frame, n_jobs)
-    keys = propose(queries, base, min(k + _SPARE, n), groups, n_jobs=n_jobs, report=report)
+    screens = screen_of(queries, float(base.length.max()), n_jobs), screen_of(base, 0.0, n_jobs)
+    keys = propose(queries, base, min(k + _SPARE, n), groups, screens=screens, n_jobs=n_jobs, report=report)
     ids = np.arange(m, dtype=np.int32)
     return decide(queries, base, ids, keys, k, similarity, groups, n_jobs=n_jobs, report=report)
 
@@ -118,21 +128,33 @@ def propose(
     capacity: int,
     groups: tuple[np.ndarray, np.ndarray],
     *,
+    screens: tuple[Screen | None, Screen | None] = (None, None),
     n_jobs: int | None,
     report: Progress,
     stage: str = "neighbours",
 ) -> np.ndarray:
-    """The best candidates of every query among all rows of ``base``, by float32 scores."""
+    """The best candidates of every query among all rows of ``base``, by float32 scores.
+
+    With the ``screens`` of both, scores may differ in their last bits from those of products of blocks.
+    """
     n, m = len(base), len(queries)
     keys, locks = empty_heaps(m, capacity)
     ids, nothing = np.arange(max(n, m), dtype=np.int32), np.zeros(m, dtype=np.float32)
     buffers = Buffers()
 
+    left, right = screens
+
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
+        group_j, bias = groups[1][J], base.bias[J]
+        if left is not None and right is not None and J.start > 0:  # the first block gives queries something to beat
+            some = (groups[0][I], group_j)
+            done = left.offer(keys, locks, right, I, J, some, (nothing[I], bias), both=False)
+            I = slice(I.start + done, I.stop)
+        if I.start == I.stop:
+            return
         score = queries.scores(I, base, J, buffers(I.stop - I.start, J.stop - J.start))
-        group_i, group_j = groups[0][I], groups[1][J]
-        _core.offer(keys, locks, score, ids[I], ids[J], group_i, group_j, nothing[I], base.bias[J], False, False)
+        _core.offer(keys, locks, score, ids[I], ids[J], groups[0][I], group_j, nothing[I], bias, False, False)
 
     _over_blocks(work, m, n, _side(base.width), n_jobs, report, stage)
     return keys
