@@ -53,20 +53,24 @@ inline float clip(float x) { return std::clamp(x, -4.0F, 4.0F); }
 
 class Forces {
 public:
-    Forces(Graph graph, Settings settings, std::vector<Point> start, std::vector<std::uint8_t> fixed, int threads)
+    Forces(Graph graph, Settings settings, std::vector<Point> start, const std::vector<std::uint8_t>& fixed, int threads)
         : graph_(graph),
           set_(settings),
           now_(std::move(start)),
-          next_(now_.size()),
-          fixed_(std::move(fixed)),
-          team_(threads) {}
+          next_(now_),  // points that are fixed are never written again
+          is_whole_(fixed.empty()),
+          team_(threads) {
+        for (std::size_t i = 0; i < fixed.size(); ++i)
+            if (!fixed[i]) free_.push_back(static_cast<std::int32_t>(i));
+    }
 
     // One step; `rate` is the share of the mean force that a point follows.
     void step(float rate, Interrupt& interrupt) {
         team_.split(
-            graph_.n, 512,
+            is_whole_ ? graph_.n : static_cast<std::int64_t>(free_.size()), 512,
             [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t i = first; i < last; ++i) move(i, rate);
+                for (std::int64_t i = first; i < last; ++i)
+                    move(is_whole_ ? i : free_[static_cast<std::size_t>(i)], rate);
             },
             &interrupt);
         std::swap(now_, next_);
@@ -87,10 +91,6 @@ private:
 
     void move(std::int64_t i, float rate) {
         const Point at = now_[static_cast<std::size_t>(i)];
-        if (!fixed_.empty() && fixed_[static_cast<std::size_t>(i)]) {
-            next_[static_cast<std::size_t>(i)] = at;
-            return;
-        }
         Block block;
         Point force{0.0F, 0.0F};
         float degree = 0.0F;
@@ -155,7 +155,8 @@ private:
     Graph graph_;
     Settings set_;
     std::vector<Point> now_, next_;
-    std::vector<std::uint8_t> fixed_;
+    bool is_whole_;
+    std::vector<std::int32_t> free_;  // points that move, where not all do
     Team team_;
     std::uint64_t steps_ = 0;
 };

@@ -173,6 +173,22 @@ def test_new_points_move_into_an_old_map():
     assert not np.array_equal(free[old], Y)
 
 
+def test_only_the_edges_of_new_points_are_needed():
+    """As an update has them: the neighbours of new rows among all rows, and nothing about the old ones."""
+    X, y = blobs(900)
+    old = np.arange(900) < 810
+    whole = cladify.neighbors(X, 15)
+    init = np.full((900, 2), np.nan)
+    init[old] = cladify.layout(X[old])
+    indptr = np.where(np.arange(901) <= 810, 0, whole.indptr - whole.indptr[810])
+    edges = slice(whole.indptr[810], None)
+    graph = cladify.NeighborGraph(indptr, whole.indices[edges], distance=whole.distances()[edges])
+    Z = cladify.layout(graph, init=init, fixed=old)
+    assert np.array_equal(Z[old], init[old].astype(np.float32))
+    near = cladify.neighbors.query(Z[old], Z[~old], 5).indices
+    assert (y[old][near] == y[~old][:, None]).mean() > 0.95
+
+
 def test_the_start_of_unknown_points_is_the_mean_of_known_neighbours():
     path = csr_array(np.diag([1.0, 1, 1], 1) + np.diag([1.0, 1, 1], -1))
     init = np.array([[1.0, 1.0], [np.nan, np.nan], [3.0, 5.0], [np.nan, np.nan]], dtype=np.float32)

@@ -87,7 +87,8 @@ def layout(
     init : array of shape (n, 2), optional
         Where the points start. Rows of NaN start between their neighbours.
     fixed : bool array of shape (n,), optional
-        Points that stay where ``init`` has them, such as those of an older map that new points are placed into.
+        Points that stay where ``init`` has them, such as those of an older map that new points are placed into. They
+        cost nothing in a step, and their own rows of the graph may be empty: the edges of the new points are enough.
     random_state : None, int or Generator
     n_jobs : int, optional
         Threads; -1 is all cores. The map does not depend on it.
