@@ -368,7 +368,7 @@ class Taxonomy(Readable):
                     else:
                         given = ask(now, chosen, batch_size=batch_size, **options)
                     for v, name in given:
-                        names[now.base_keys(v)[0] - now.n_items] = name
+                        names[now.base_nodes(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
                 if isinstance(chosen, ModelNamer):
