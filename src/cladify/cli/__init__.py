@@ -33,6 +33,7 @@ from cladify.cli import (
     _table,
     _taxonomy,
     _trees,
+    _update,
 )
 from cladify.cli._guard import guarded
 from cladify.errors import CladifyError, CladifyWarning
@@ -72,6 +73,8 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.name,
     _table.table,
     _table.place,
+    _update.update,
+    _update.changes,
     _table.trend,
     _build.fit,
     _trees.info,

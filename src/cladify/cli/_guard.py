@@ -34,6 +34,7 @@ CHANGED = {
     "fit": {"checkpoint"},
     "name": {"file"},
     "remove": {"folder"},
+    "update": {"file"},
     "watch": {"folder", "inbox"},
 }
 #: Results that may be given the name of an input: ``cladify name FILE --out FILE`` is what it does without ``--out``.

@@ -153,7 +153,7 @@ class _Watched:
             if not named or named[0] not in online:
                 online.partial_fit(vectors, ids=named)
                 break
-            if online._holds(named, vectors):  # added before the last stop, but not moved yet
+            if online.holds(named, vectors):  # added before the last stop, but not moved yet
                 break
         if is_new:
             online.save(self.folder, sync=self._sync)

@@ -185,7 +185,7 @@ class OnlineTree(ClusterMixin, InFolder):
         return item in self._begin().items
 
     @locked
-    def _holds(self, ids: Any, X: Any) -> bool:
+    def holds(self, ids: Any, X: Any) -> bool:
         """Whether the tree holds exactly these rows under these ids, in float32."""
         state = self._begin()
         named = as_list(ids)

@@ -12,11 +12,14 @@ import numpy as np
 from cladify import _core
 from cladify._kit.params import Check, check_float, integer
 from cladify.data.graph import NeighborGraph
+from cladify.errors import InvalidInput
 from cladify.graphtree import GraphTree
 from cladify.graphtree._top import LEAST_SCALE, SCALE_AT, regrow
+from cladify.neighbors.build import neighbors
 from cladify.online._folder import locked
 from cladify.online._neighbors import NeighborTree, typical
 from cladify.online._state import State
+from cladify.tree import Tree
 
 __all__ = ["LiveTree"]
 
@@ -109,6 +112,81 @@ class LiveTree(NeighborTree):
         if much and time.monotonic() < end:
             self._regrow(state, end)
             state.frozen = None
+
+    @classmethod
+    def from_tree(
+        cls, tree: Tree, X: Any, *, graph: NeighborGraph | None = None, ids: Any = None, **params: Any
+    ) -> Self:
+        """A tree that is there already, of whatever method, kept up to date from now on.
+
+        Parameters
+        ----------
+        tree : Tree
+            Binary, over the rows of ``X``.
+        X : array of shape (n, d)
+        graph : NeighborGraph, optional
+            The ``n_neighbors`` nearest of each row; searched for if not given.
+        ids : n whole numbers or strings, optional
+        **params
+            As for the class.
+
+        Examples
+        --------
+        >>> import numpy as np, cladify
+        >>> X = np.random.default_rng(0).normal(size=(100, 4))
+        >>> live = cladify.LiveTree.from_tree(cladify.fit(X, method="hac", linkage="ward"), X, metric="sqeuclidean")
+        >>> len(live.partial_fit(X[:5] + 0.01).ids_)
+        105
+        """
+        live = cls(**params)
+        state = live._begin()
+        X = state.rows.check(X, cls.__name__)
+        if tree.n_leaves != len(X) or len(X) < 2 or not tree.is_binary:
+            raise InvalidInput(
+                f"from_tree takes a binary tree of the {len(X)} rows, got one of {tree.n_leaves} leaves."
+            )
+        named = state.items.new(ids, len(X))
+        state.rows.settle(X)
+        if graph is None:
+            k = min(live.n_neighbors, len(X) - 1)
+            graph = neighbors(X, k, live.metric, random_state=live.random_state, n_jobs=live.n_jobs)
+        elif graph.n_edges > live.n_neighbors * graph.n_points:
+            graph = graph.top(live.n_neighbors)
+        live._adopt(state, named, X, np.ones(len(X)), tree, graph)
+        live.n_features_in_ = X.shape[1]
+        return live
+
+    @property
+    @locked
+    def graph_(self) -> NeighborGraph:
+        """The neighbours of all items, in the order of :attr:`ids_`."""
+        state = self._begin()
+        return self._graph(state, state.items.leaves)
+
+    @locked
+    def near(self, ids: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Neighbours of some items, the nearest first: place in ``ids``, the neighbour's in :attr:`ids_`, distance.
+
+        Distances are 1 − cosine, squared ones, or minus the product.
+        """
+        state = self._begin()
+        leaves = state.items.leaf_of(state.items.slots_of(state.items.known(ids)))
+        a, b, weight = state.graph.neighbors(leaves)
+        place, row = (np.empty(state.tree.capacity, dtype=np.int64) for _ in range(2))
+        place[leaves] = np.arange(len(leaves))
+        row[state.items.leaves] = np.arange(len(state.items))
+        order = np.lexsort((-weight, place[a]))
+        return place[a][order], row[b[order]], -weight[order]
+
+    @locked
+    def rows(self, ids: Any = None) -> np.ndarray:
+        """Rows of some items, or of all, in float32; those of cosine have length 1."""
+        state = self._begin()
+        slots = state.items.slots if ids is None else state.items.slots_of(state.items.known(ids))
+        z = state.search.rows[0]
+        in_order = len(slots) <= len(z) and np.array_equal(slots, np.arange(len(slots), dtype=slots.dtype))
+        found = z[: len(slots)] if in_order else z[slots]
+        return found if state.rows.similarity.name != "sqeuclidean" else state.rows.originals(found).astype(np.float32)
 
     @property
     @locked
@@ -204,8 +282,14 @@ class LiveTree(NeighborTree):
         model = GraphTree(
             metric=self.metric, n_neighbors=self.n_neighbors, random_state=self.random_state, n_jobs=self.n_jobs
         ).fit(X, sample_weight=weight)
-        graph = model.graph_
-        _core.online_build(state.tree, model.tree_.parent, weight)
+        self._adopt(state, ids, X, weight, model.tree_, model.graph_)
+        return len(X)
+
+    def _adopt(
+        self, state: State, ids: list[Hashable], X: np.ndarray, weight: np.ndarray, tree: Tree, graph: NeighborGraph
+    ) -> None:
+        """Fills an empty state with a tree and the neighbours of its leaves."""
+        _core.online_build(state.tree, tree.parent, weight)
         z, squared = state.rows.searched(state.rows.features(X))
         slots = state.search.put(z, squared)
         leaves = np.arange(len(X), dtype=np.int32)
@@ -220,7 +304,6 @@ class LiveTree(NeighborTree):
         state.graph.load(leaves, near, value)
         self._note_reach(state, slots)
         state.graph.refresh(self._least_scale(state))
-        return len(X)
 
     def _own_arrays(self, state: State) -> dict[str, dict[str, np.ndarray]]:
         end, graph = state.tree.capacity, state.graph

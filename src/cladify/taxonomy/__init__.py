@@ -12,26 +12,33 @@ from cladify.taxonomy._read.table import Match
 from cladify.taxonomy._read.trend import Burst, Trend
 from cladify.taxonomy._report.labels import Agreement, LevelAgreement
 from cladify.taxonomy._report.report import LookFirst, Report
+from cladify.taxonomy._update.past import Change, Changes, Event, LostEdit
+from cladify.taxonomy._updating import Update
 from cladify.taxonomy.taxonomy import Taxonomy
 
 __all__ = [
     "Agreement",
     "Also",
     "Burst",
+    "Change",
+    "Changes",
     "ClusterView",
     "Edit",
     "Edits",
+    "Event",
     "Examples",
     "Keyword",
     "Level",
     "LevelAgreement",
     "LookFirst",
+    "LostEdit",
     "Match",
     "ModelNamer",
     "NamingCost",
     "Report",
     "Taxonomy",
     "Trend",
+    "Update",
     "check",
     "rescue",
 ]

@@ -13,7 +13,7 @@ made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,9 +112,18 @@ class Edited:
     hidden: frozenset[int]  # keys
     parts: dict[int, tuple[int, ...]]  # place of a merged node -> places it was made of
     key_of: np.ndarray  # key of each place; those that edits made are behind those of the tree as built
+    done: tuple[Edit, ...]  # the edits, with the keys of the nodes that they made
+    next_key: int  # from here on keys are free
 
 
-def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = None, next_key: int = 0) -> Edited:
+def apply_edits(
+    base: Tree,
+    edits: Iterable[Edit],
+    keys: np.ndarray | None = None,
+    next_key: int = 0,
+    *,
+    skipped: list[tuple[Edit, str]] | None = None,
+) -> Edited:
     """The tree after all edits; an edit that cannot be done raises and says why.
 
     Parameters
@@ -123,40 +132,25 @@ def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = Non
         Keys of the nodes of ``base``; by default their numbers.
     next_key : int
         From here on keys are free.
+    skipped : list, optional
+        Takes the edits that cannot be done, with the reason, in place of an error.
     """
     work = _Work(base, np.arange(base.n_nodes) if keys is None else keys, next_key)
-    names: dict[int, str] = {}
-    hidden: set[int] = set()
-    parts: dict[int, tuple[int, ...]] = {}
+    done: list[Edit] = []
     for edit in edits:
-        nodes = [work.place(key, edit.kind) for key in edit.nodes]
-        to = None if edit.to is None else work.place(edit.to, edit.kind)
-        if edit.kind == "rename":
-            _only(edit)
-            names[edit.nodes[0]] = edit.name or ""
-            if not edit.name:
-                names.pop(edit.nodes[0])
-        elif edit.kind == "hide":
-            hidden ^= set(edit.nodes)
-        elif edit.kind == "collapse":
-            _only(edit)
-            work.collapse(nodes[0])
-        elif edit.kind == "move":
-            if to is None:
-                raise InvalidInput("move needs the node to move to.")
-            work.move(nodes, to)
-        else:
-            made = work.merge(nodes)
-            parts[made] = tuple(nodes)
-            (key,) = work.number(edit)
-            given = next((names[old] for old in edit.nodes if old in names), None)
-            if edit.name or given:
-                names[key] = edit.name or given or ""
+        try:
+            made = work.do(edit)
+        except InvalidInput as error:
+            if skipped is None:
+                raise
+            skipped.append((edit, str(error)))
+            continue
+        done.append(replace(edit, made=tuple(made)) if made else edit)
     tree, places = work.tree()
     key_of = np.concatenate([work.base_keys, np.array(list(work.made), np.int64)]) if work.made else work.base_keys
     here = key_of[places]
-    left = hidden & set(here.tolist()) if hidden else hidden
-    return Edited(tree, here, places, names, frozenset(left), parts, key_of)
+    hidden = work.hidden & set(here.tolist()) if work.hidden else work.hidden
+    return Edited(tree, here, places, work.names, frozenset(hidden), work.parts, key_of, tuple(done), work.next_key)
 
 
 def _only(edit: Edit) -> None:
@@ -176,6 +170,39 @@ class _Work:
         self.base_keys = keys
         self.next_key = next_key or base.n_nodes
         self.made: dict[int, int] = {}  # place of each key that an edit made
+        self.names: dict[int, str] = {}  # by key
+        self.hidden: set[int] = set()  # keys
+        self.parts: dict[int, tuple[int, ...]] = {}  # by place
+
+    def do(self, edit: Edit) -> list[int]:
+        """Do an edit, or raise and change nothing; the keys of the nodes that it made."""
+        nodes = [self.place(key, edit.kind) for key in edit.nodes]
+        to = None if edit.to is None else self.place(edit.to, edit.kind)
+        if any(key < 0 or key in self.made for key in edit.made) or np.isin(self.base_keys, edit.made).any():
+            raise InvalidInput(f"cannot {edit.kind}: a node that it makes is there already.")
+        if edit.kind == "rename":
+            _only(edit)
+            self.names[edit.nodes[0]] = edit.name or ""
+            if not edit.name:
+                self.names.pop(edit.nodes[0])
+        elif edit.kind == "hide":
+            self.hidden ^= set(edit.nodes)
+        elif edit.kind == "collapse":
+            _only(edit)
+            self.collapse(nodes[0])
+        elif edit.kind == "move":
+            if to is None:
+                raise InvalidInput("move needs the node to move to.")
+            self.move(nodes, to)
+        else:
+            made = self.merge(nodes)
+            self.parts[made] = tuple(nodes)
+            (key,) = keys = self.number(edit)
+            given = next((self.names[old] for old in edit.nodes if old in self.names), None)
+            if edit.name or given:
+                self.names[key] = edit.name or given or ""
+            return keys
+        return []
 
     def place(self, key: int, kind: str) -> int:
         """The place of a node that an edit names."""
@@ -192,8 +219,6 @@ class _Work:
         first = len(self.base_keys) + len(self.made)
         count = len(self.parent) - first
         keys = list(edit.made) if len(edit.made) == count else list(range(self.next_key, self.next_key + count))
-        if not all(key >= 0 and key not in self.made for key in keys) or np.isin(self.base_keys, keys).any():
-            raise InvalidInput(f"cannot {edit.kind}: a node that it makes is there already.")
         self.made.update(zip(keys, range(first, first + count), strict=True))
         self.next_key = max([self.next_key, *(key + 1 for key in keys)])
         return keys

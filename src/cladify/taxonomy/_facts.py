@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._names.words import WordIndex, index_words
 from cladify.taxonomy._read.also import AlsoIn
 from cladify.taxonomy._read.geometry import Geometry
+from cladify.taxonomy._update.past import Past
 from cladify.tree import Tree
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Facts:
         What edits call the nodes, which no update changes; their numbers, if None.
     next_key : int
         From here on keys are free.
+    past : Past
+        What is remembered of updates.
     """
 
     base: Tree
@@ -68,6 +71,7 @@ class Facts:
     points: np.ndarray | None = None
     keys: np.ndarray | None = None
     next_key: int = 0
+    past: Past = field(default_factory=Past)
 
     @cached_property
     def full(self) -> Tree:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import Any, NamedTuple, Self
 
@@ -30,11 +30,12 @@ from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, 
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
-from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
+from cladify.taxonomy._read.place import new_rows, place
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
-from cladify.taxonomy._reading import Readable
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._update.beside import before_file, keep_beside
+from cladify.taxonomy._updating import Updatable
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
@@ -55,7 +56,7 @@ class _Origin(NamedTuple):
     facts: Facts
 
 
-class Taxonomy(Readable):
+class Taxonomy(Updatable):
     """A tree for reading with items, names, suggested levels and edits; one file holds all of it.
 
     Made by :meth:`fit` from vectors or :meth:`from_texts` from texts. Nodes are those of :attr:`tree`: leaf i is item
@@ -84,8 +85,6 @@ class Taxonomy(Readable):
     >>> sorted(taxonomy.names.values())
     ['all items', 'apple', 'machines']
     """
-
-    _X: Any  # the vectors, where they are at hand
 
     def __init__(
         self,
@@ -144,7 +143,11 @@ class Taxonomy(Readable):
         self._lock = RLock()
         self._now, self.info, self.vectors_at, self._embedder = parts
         self._X = None
+        self._live = self._previous = None
         self._origin = origin
+
+    def _origin_path(self) -> str | None:
+        return None if self._origin is None else self._origin.path
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_lock"}
@@ -306,7 +309,11 @@ class Taxonomy(Readable):
             )
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
-        taxonomy.info["texts"] = {"empty": sum(not text.strip() for text in texts), "different": len(set(texts))}
+        taxonomy.info["texts"] = {
+            "empty": sum(not text.strip() for text in texts),
+            "different": len(set(texts)),
+            "are_items": items is None,
+        }
         _check_top(taxonomy)
         return taxonomy
 
@@ -322,7 +329,8 @@ class Taxonomy(Readable):
         batch_size: int = 20,
         retries: int = 5,
         cache: str | os.PathLike[str] | None = None,
-        progress: ProgressLike = None,
+        nodes: Collection[int] | None = None,
+        progress: ProgressLike | Progress = None,
     ) -> None:
         """Name the groups again: by ``namer``, from other texts, or by labels.
 
@@ -345,6 +353,8 @@ class Taxonomy(Readable):
         cache : path, optional
             A file that keeps every answer, so that a run that stopped goes on where it was, and a second run asks
             nothing twice.
+        nodes : groups, optional
+            With a namer: the only groups that get another name.
         progress : bool or callable, optional
         """
         with reporting(progress) as report, self._lock:
@@ -361,7 +371,7 @@ class Taxonomy(Readable):
             if namer is not None:
                 now, names = self._now, list(facts.names)
                 chosen, outcome = as_namer(namer), Outcome()
-                options: dict[str, Any] = {"retries": retries, "cache": cache, "report": report}
+                options: dict[str, Any] = {"retries": retries, "cache": cache, "report": report, "only": nodes}
                 try:
                     if isinstance(chosen, ModelNamer):
                         given = chosen.run(now, outcome=outcome, **options)
@@ -410,10 +420,8 @@ class Taxonomy(Readable):
         check_choice("form", form, ["auto", "pandas", "arrow"])
         rows = new_rows(X_new, self._embedder, embedder)
         now = self._now
-        if self._X is None:
-            self._X = read_vectors_at(self.vectors_at, now.n_items)
         metric = str(self.info.get("metric", "cosine"))
-        return as_form(place(now, self._X, rows, levels, metric), form)
+        return as_form(place(now, self._vectors(), rows, levels, metric), form)
 
     def report(self, *, labels: Any = None, texts: Any = None, resamples: int = 2) -> Report:
         """How good the taxonomy is, group by group and in all; a large one is measured on a sample.
@@ -449,9 +457,8 @@ class Taxonomy(Readable):
         resamples = check_int("resamples", resamples, low=0)
         given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
         plain = None if texts is None else as_texts(texts, now.n_items)
-        if self._X is None:
-            self._X = read_vectors_at(self.vectors_at, now.n_items)
-        X = self._X if isinstance(self._X, np.ndarray) else None
+        X = self._vectors()
+        X = X if isinstance(X, np.ndarray) else None
         metric = str(self.info.get("metric", "cosine"))
         return make_report(now, X, metric, texts=plain, labels=given, resamples=resamples)
 
@@ -468,8 +475,20 @@ class Taxonomy(Readable):
             target = os.path.realpath(path)
             expected = origin.stamp if origin is not None and origin.path == target else None
             parts = Parts(now, self.info, self.vectors_at, self._embedder)
+            # The file of before the update is kept to undo it: its name costs nothing.
+            before = _second_name(target) if self._previous is not None and expected is not None else None
             stamp = write_archive(path, *header_and_arrays(parts), now.edits, expected)
             self._origin = _Origin(target, stamp, now.facts)
+            if self._live is not None:
+                keep_beside(target, self._live[0], now.facts.past.series, before)
+                self._previous = None
+
+    def _read_previous(self) -> Snapshot | None:
+        path = self._origin_path()
+        found = None if path is None else before_file(path)
+        before = None if found is None else Taxonomy.load(found)._now
+        is_last = before is not None and before.facts.past.history == self.history[:-1] and len(self.history) > 0
+        return before if is_last else None
 
     def save_edits(self, path: str | os.PathLike[str]) -> None:
         """Write the edits to the file that this taxonomy was loaded from or saved to, in milliseconds at any size.
@@ -517,6 +536,17 @@ class Taxonomy(Readable):
         made = cls.__new__(cls)
         made._begin(parts, _Origin(os.path.realpath(path), archive.stamp, parts.now.facts))
         return made
+
+
+def _second_name(path: str) -> str | None:
+    """Another name for a file that is about to be replaced; None where the disk has no such names."""
+    name = f"{path}.before"
+    with suppress(OSError):
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        os.link(path, name)
+        return name
+    return None
 
 
 def _check_top(taxonomy: Taxonomy) -> None:

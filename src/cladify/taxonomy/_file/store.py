@@ -22,6 +22,7 @@ from cladify.taxonomy._names.words import WordIndex
 from cladify.taxonomy._read.also import AlsoIn, checked_also
 from cladify.taxonomy._read.geometry import Geometry, spread_examples
 from cladify.taxonomy._read.snapshot import Snapshot
+from cladify.taxonomy._update.past import Past
 from cladify.text._embed import TextEmbedder
 from cladify.tree import Tree
 
@@ -68,6 +69,12 @@ RULES = {
     "also_share": Rule(_BYTES, ("also",)),
     "points": Rule(("<f4",), ("n", "plane")),
     "keys": Rule(("<i8",), ("m",), "0"),
+    "rows": Rule(("<i8",), ("n",), "0"),
+    "drift": Rule(("<f4",), ("g",)),
+    "new_rows": Rule(("<i8",), ("came",), "0"),
+    "new_vectors": Rule(("<f4",), ("came", "row")),
+    "gone_rows": Rule(("<i8",), ("left",), "0"),
+    "gone_vectors": Rule(("<f4",), ("left", "row")),
     "words_utf8": Rule(_BYTES, ("bytes",)),
     "words_offset": Rule(("<i8",), ("words+1",), "0", "bytes+1"),
     "words_start": Rule(("<i4",), ("words+1",), "0", "entries+1"),
@@ -78,7 +85,7 @@ RULES = {
     "other_mean": Rule(("<f4",), ("other",)),
 }
 #: Arrays that only have a meaning together.
-_TOGETHER = ("full_", "also_", "words_", "embed_")
+_TOGETHER = ("full_", "also_", "words_", "embed_", "new_", "gone_")
 
 
 class Parts(NamedTuple):
@@ -104,7 +111,12 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "confidence": facts.confidence,
         "points": facts.points,
         "keys": facts.keys,
+        "rows": facts.past.rows,
+        "drift": facts.past.drift,
     }
+    for name, rows in (("new", facts.past.new), ("gone", facts.past.gone)):
+        if rows is not None:
+            arrays[f"{name}_rows"], arrays[f"{name}_vectors"] = rows
     if facts.full_tree is None and facts.full_arrays is not None:
         arrays["full_parent"], arrays["full_height"] = facts.full_arrays
     elif facts.full is not base:
@@ -130,6 +142,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "id_names": list(facts.kept.id_names),
         "column_names": facts.kept.columns.column_names,
         "next_key": facts.next_key,
+        "past": facts.past.to_dict(),
     }
     return meta, _item_table(facts), {name: array for name, array in arrays.items() if array is not None}
 
@@ -186,6 +199,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         points=arrays.get("points"),
         keys=keys,
         next_key=base.n_nodes if keys is None else max(int(keys.max()) + 1, _whole(meta.get("next_key", 0))),
+        past=part("past", lambda: Past.from_dict(meta["past"], arrays, n) if "past" in meta else Past(), Past),
     )
     if "words_rows" in arrays:
         words = part("words", lambda: WordIndex.from_arrays(arrays, n), _none)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -143,7 +143,14 @@ class ModelNamer:
             return _Asking(self, now, server, answers, Audit(None), Budget()).cost()
 
     def run(
-        self, now: Snapshot, *, retries: int, cache: str | os.PathLike[str] | None, report: Progress, outcome: Outcome
+        self,
+        now: Snapshot,
+        *,
+        retries: int,
+        cache: str | os.PathLike[str] | None,
+        report: Progress,
+        outcome: Outcome,
+        only: Collection[int] | None = None,
     ) -> Iterator[tuple[int, str]]:
         """Nodes and their names as they come, and in the end those of the second pass."""
         budget = Budget(*self._limits)
@@ -153,7 +160,7 @@ class ModelNamer:
             Audit(self.audit) as audit,
         ):
             try:
-                yield from _Asking(self, now, server, answers, audit, budget).run(report, outcome)
+                yield from _Asking(self, now, server, answers, audit, budget, only).run(report, outcome)
             except Trouble as trouble:
                 more = " Answers so far are kept; call it again to go on." if budget.tokens else ""
                 raise ServerError(f"{trouble}{more}") from None
@@ -163,7 +170,14 @@ class _Asking:
     """One run over the groups of a taxonomy."""
 
     def __init__(
-        self, namer: ModelNamer, now: Snapshot, server: Server, answers: Answers, audit: Audit, budget: Budget
+        self,
+        namer: ModelNamer,
+        now: Snapshot,
+        server: Server,
+        answers: Answers,
+        audit: Audit,
+        budget: Budget,
+        only: Collection[int] | None = None,
     ) -> None:
         self.namer, self.now, self.server = namer, now, server
         self.answers, self.audit, self.budget = answers, audit, budget
@@ -172,7 +186,8 @@ class _Asking:
         self.parts = {v: [u for u in tree.children(v).tolist() if u >= n] for v in range(n, tree.n_nodes)}
         by_hand, automatic = now.edited.names, now.names
         #: Names that stand: those given by hand, and those from usable answers.
-        self.names = {v: automatic[v] for v in inner if int(now.edited.keys[v]) in by_hand}
+        stand = set() if only is None else set(inner) - set(only)
+        self.names = {v: automatic[v] for v in inner if v in stand or int(now.edited.keys[v]) in by_hand}
         self.nodes = [v for v in inner if v not in self.names]
         if self.nodes and not now.facts.has_items and not any(now.facts.keywords):
             raise InvalidInput("the items are only numbers, which say nothing to a model; give items or texts.")

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -77,8 +77,10 @@ def ask(
     retries: int,
     cache: str | os.PathLike[str] | None,
     report: Progress,
+    only: Collection[int] | None = None,
 ) -> Iterator[tuple[int, str]]:
-    """Nodes and the names that ``namer`` gives them, top down; groups named by hand are left out."""
+    """Nodes and the names that ``namer`` gives them, top down; groups named by hand are left out, and all but ``only``,
+    if given."""
     if not callable(namer):
         raise InvalidInput(
             "namer must be a function that takes a list of ClusterView and returns a name for each, or the name of a "
@@ -89,6 +91,7 @@ def ask(
     automatic = now.names
     by_hand = now.edited.names
     nodes = [v for v in range(now.tree.root - 1, now.n_items - 1, -1) if int(now.edited.keys[v]) not in by_hand]
+    nodes = nodes if only is None else [v for v in nodes if v in set(only)]
     views = {v: view(now, v, automatic) for v in nodes}
     with Answers(cache) as known, report.stage("naming", len(nodes)) as advance:
         waiting = []

@@ -22,7 +22,7 @@ from cladify.text._embed import TextEmbedder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["new_rows", "place", "read_vectors_at"]
+__all__ = ["is_text", "new_rows", "place", "read_vectors_at"]
 
 #: Likeness at which a centre counts e times as much as another, in cosine.
 _TEMPERATURE = 0.05
@@ -50,15 +50,19 @@ def place(now: Snapshot, X: Any, X_new: Any, levels: Any, metric: str) -> pa.Tab
 
 def new_rows(X_new: Any, embedder: TextEmbedder | None, model: str | None = None) -> np.ndarray:
     """Vectors of new items: checked, or made from texts by the embedder, whose model may be opened if it is named."""
-    first = X_new[0] if isinstance(X_new, list | tuple) and X_new else None
-    is_text = isinstance(first, str) or str(getattr(X_new, "dtype", "")) in ("object", "str", "string")
-    if not is_text:
+    if not is_text(X_new):
         return check_vectors(X_new, accept_sparse=False)
     if embedder is None:
         raise InvalidInput("this taxonomy was not made from texts by cladify; place takes vectors of new items.")
     if model is not None:
         embedder.open_model(model)
     return embedder.transform(as_texts(X_new))
+
+
+def is_text(new: Any) -> bool:
+    """Whether new items are texts, not vectors."""
+    first = new[0] if isinstance(new, list | tuple) and new else None
+    return isinstance(first, str) or str(getattr(new, "dtype", "")) in ("object", "str", "string")
 
 
 def read_vectors_at(at: Mapping[str, Any] | None, n_items: int) -> Any:

@@ -102,6 +102,11 @@ class Snapshot:
         n = self.n_items
         return {v: self._name_of(place) for v, place in enumerate(self.edited.places[n:].tolist(), n)}
 
+    def names_of_all(self) -> list[str]:
+        """Names of all nodes; items have none."""
+        n = self.n_items
+        return [""] * n + [self._name_of(place) for place in self.edited.places[n:].tolist()]
+
     def names_of(self, nodes: Sequence[int]) -> list[str]:
         """Names of some nodes; those of items are the items."""
         n = self.n_items

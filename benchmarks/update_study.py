@@ -1,0 +1,224 @@
+"""The tables of ``docs/studies/update.md``: taxonomies that are kept up to date, beside ones that are built again.
+
+``python -m benchmarks.update_study quality`` builds a taxonomy of half of the items, adds the rest in ten batches, each
+of which also removes some, and prints how many groups keep their keys and names, what became of 50 hand edits, the
+dendrogram purity beside that of a tree built at once, and the calls of a namer. ``speed`` times a batch of 1000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import cladify
+from benchmarks.data import real
+from cladify.taxonomy import Taxonomy
+
+N_BATCHES = 10
+N_EDITS = 50
+
+
+class Given(NamedTuple):
+    """Items with labels, and their vectors where these are not made from the texts."""
+
+    texts: list[str]
+    y: np.ndarray
+    X: np.ndarray | None
+
+
+def newsgroups() -> Given:
+    """Posts as texts."""
+    data, labels = real("newsgroups20_text"), real("newsgroups20_text")
+    raw, ptr = data["text_utf8"].tobytes(), data["text_ptr"]
+    return Given([raw[ptr[i] : ptr[i + 1]].decode() for i in range(len(ptr) - 1)], labels["y1"], None)
+
+
+def debian() -> Given:
+    """Names of packages with vectors of their descriptions."""
+    data = real("debian_minilm")
+    X = data["X"].astype(np.float32)
+    return Given([str(name) for name in data["names"]], data["y"], X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+def words() -> Given:
+    """Short lines: words of WordNet with the lexicographer's file as label, by GloVe vectors."""
+    data = real("glove100")
+    has = np.flatnonzero(data["y1"] >= 0)
+    return Given([str(data["names"][i]) for i in has], data["y1"][has], data["X"][has].astype(np.float32))
+
+
+SETS = {"newsgroups": newsgroups, "debian": debian, "words": words}
+
+
+class Counter:
+    """A namer that counts the groups it is asked about."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, views: list[Any]) -> list[str]:
+        self.asked += len(views)
+        return [f"{view.name} ({view.size})" for view in views]
+
+
+def _build(given: Given, rows: np.ndarray) -> Taxonomy:
+    texts = [given.texts[i] for i in rows]
+    if given.X is None:
+        return Taxonomy.from_texts(texts, ids=rows)
+    return Taxonomy.fit(given.X[rows], texts, ids=rows)
+
+
+def _new(given: Given, rows: np.ndarray) -> tuple[Any, dict[str, Any]]:
+    texts = [given.texts[i] for i in rows]
+    return (texts, {"ids": rows}) if given.X is None else (given.X[rows], {"items": texts, "ids": rows})
+
+
+def _groups(taxonomy: Taxonomy) -> dict[int, tuple[frozenset[Any], str]]:
+    """Ids and name of each group of the edited tree, by key."""
+    tree, ids, names = taxonomy.tree, np.array(taxonomy.ids), taxonomy.names
+    return {
+        int(taxonomy.keys[v]): (frozenset(ids[tree.members(v)].tolist()), names[v])
+        for v in range(tree.n_leaves, tree.root)
+    }
+
+
+def _kept(before: dict[int, Any], after: dict[int, Any]) -> tuple[int, int]:
+    """Groups with a successor of Jaccard .5 or more, and those of them whose successor has their key and name."""
+    of_item: dict[Any, list[int]] = {}
+    for key, (members, _) in after.items():
+        for item in members:
+            of_item.setdefault(item, []).append(key)
+    have = kept = 0
+    for key, (members, name) in before.items():
+        count: dict[int, int] = {}
+        for item in members:
+            for other in of_item.get(item, ()):
+                count[other] = count.get(other, 0) + 1
+        index = {other: both / (len(members) + len(after[other][0]) - both) for other, both in count.items()}
+        best = max(index.values(), default=0.0)
+        if best >= 0.5:
+            have += 1
+            kept += key in after and index.get(key, 0.0) >= best - 1e-12 and after[key][1] == name
+    return have, kept
+
+
+def _edit(taxonomy: Taxonomy, rng: np.random.Generator) -> None:
+    """Fifty edits by hand of all kinds."""
+    for i in range(N_EDITS):
+        tree, n = taxonomy.tree, taxonomy.n_items
+        group = int(rng.integers(n, tree.root))
+        kind = ("rename", "hide", "move", "rename", "merge")[i % 5]
+        if kind == "rename":
+            taxonomy.rename(group, f"by hand {i}")
+        elif kind == "hide":
+            taxonomy.hide(group)
+        elif kind == "move":
+            taxonomy.move(int(rng.integers(n)), group)
+        else:
+            beside = [int(u) for u in tree.children(tree.parent[group]) if u >= n and u != group]
+            taxonomy.merge([group, beside[0]]) if beside else taxonomy.rename(group, f"by hand {i}")
+
+
+def quality(name: str) -> None:
+    given = SETS[name]()
+    rng = np.random.default_rng(0)
+    n = len(given.texts)
+    order = rng.permutation(n)
+    half = order[: n // 2]
+    taxonomy = _build(given, half)
+    namer = Counter()
+    taxonomy.name(namer)
+    asked_at_first = namer.asked
+    _edit(taxonomy, rng)
+    leaving = np.array_split(rng.permutation(half)[: n // 20], N_BATCHES)
+    arriving = np.array_split(order[n // 2 :], N_BATCHES)
+    have = kept = n_lost = 0
+    seconds = []
+    for new, old in zip(arriving, leaving, strict=True):
+        before = _groups(taxonomy)
+        n_edits = len(taxonomy.edits)
+        rows, options = _new(given, np.sort(new))
+        counter = Counter()
+        start = time.perf_counter()
+        result = taxonomy.update(rows, remove=old, namer=counter, **options)
+        seconds.append(time.perf_counter() - start)
+        namer.asked += counter.asked
+        lost = len({(lost.edit.kind, lost.edit.nodes, lost.edit.name) for lost in result.lost})
+        assert len(taxonomy.edits) + lost >= n_edits, "an edit is neither there nor reported"
+        n_lost += lost
+        found = _kept(before, _groups(taxonomy))
+        have, kept = have + found[0], kept + found[1]
+        print(
+            f"  {len(new)} + {len(old)}: {seconds[-1]:.2f} s, groups {len(before)}, of {found[0]} {found[1]} kept, "
+            f"born {len(result.born)}, gone {len(result.gone)}, named {len(result.named)}, lost {lost}, "
+            f"nowhere {len(result.fits_nowhere)}",
+            flush=True,
+        )
+    rows = np.array(taxonomy.ids)
+    y = given.y[rows]
+    known = y >= 0
+    full = taxonomy.full
+    again = _build(given, np.sort(rows))
+    purity = [
+        cladify.metrics.dendrogram_purity(tree.prune(np.flatnonzero(keep)), labels[keep])
+        for tree, labels, keep in ((full, y, known), (again.full, given.y[np.sort(rows)], given.y[np.sort(rows)] >= 0))
+    ]
+    calls = namer.asked - asked_at_first
+    again_calls = Counter()
+    again.name(again_calls)
+    print(
+        f"{name}: n {n}, kept {kept}/{have} = {kept / max(have, 1):.3f}; lost and said {n_lost} of {N_EDITS} edits; "
+        f"purity {purity[0]:.4f}, built at once {purity[1]:.4f}; naming calls {calls} in {N_BATCHES} updates "
+        f"({calls / N_BATCHES / again_calls.asked:.3f} of a rebuild's {again_calls.asked} each); "
+        f"median update {np.median(seconds):.2f} s",
+        flush=True,
+    )
+
+
+def speed(n: int, d: int) -> None:
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(max(20, n // 500), d)).astype(np.float32)
+    X = centres[rng.integers(len(centres), size=n + 3000)] + rng.normal(size=(n + 3000, d)).astype(np.float32)
+    words = np.array([f"word{i}" for i in range(5000)])
+    texts = [" ".join(row) for row in words[rng.integers(5000, size=(n + 3000, 6))]]
+    start = time.perf_counter()
+    taxonomy = Taxonomy.fit(X[:n], texts[:n], ids=np.arange(n))
+    print(f"n {n}, d {d}: built in {time.perf_counter() - start:.1f} s", flush=True)
+    for i in range(3):
+        new = slice(n + 1000 * i, n + 1000 * (i + 1))
+        start = time.perf_counter()
+        result = taxonomy.update(X[new], items=texts[new], ids=np.arange(new.start, new.stop))
+        what = "first update, with the live tree" if i == 0 else "update"
+        print(f"{what}: {time.perf_counter() - start:.2f} s, born {len(result.born)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.taxonomy")
+        start = time.perf_counter()
+        taxonomy.save(path)
+        print(f"save: {time.perf_counter() - start:.2f} s, {os.path.getsize(path) / 1e6:.0f} MB", flush=True)
+        start = time.perf_counter()
+        again = Taxonomy.load(path)
+        print(f"load: {time.perf_counter() - start:.2f} s", flush=True)
+        start = time.perf_counter()
+        again.update(X[-10:], items=texts[-10:], ids=np.arange(10**7, 10**7 + 10))
+        print(f"first update after load (10 rows): {time.perf_counter() - start:.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["quality", "speed"])
+    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("--n", type=int, default=60_000)
+    parser.add_argument("--d", type=int, default=128)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if given.what == "speed":
+        speed(given.n, given.d)
+    else:
+        for each in given.sets:
+            quality(each)
