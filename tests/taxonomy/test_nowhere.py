@@ -22,7 +22,7 @@ def made():
 
 @pytest.mark.parametrize("at_hand", [True, False])
 def test_of_new_items_like_the_old_about_one_in_a_hundred_is_called_nowhere(made, tmp_path, at_hand):
-    X, taxonomy = made
+    taxonomy = made[1]
     new, centres = points(1, 3000)
     strange = 3 * centres[6:] + 0.1
     if not at_hand:

@@ -1,4 +1,4 @@
-"""Whether a new item belongs anywhere: how far it lies from the items of a taxonomy, beside how far they lie themselves.
+"""Whether a new item belongs anywhere: how far it lies from the items, beside how far they lie from each other.
 
 When a taxonomy is built, some of its own items are taken out one by one, and their distances to the rest are kept. The
 fit of a new item is the share of them that lie as far away or farther: if it comes from where the items came from, a
