@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify.explore._select import plane_of
 from cladify.explore._text import one_line
 
 if TYPE_CHECKING:
@@ -87,10 +88,10 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
 def _map(view: View, place: dict[int, int]) -> dict[str, Any]:
     """A sample of the points with their items, and where the names stand."""
     tree = view.tree
-    packed = view.points(most=MOST_POINTS)
+    packed = plane_of(view).points(most=MOST_POINTS)
     count = int(np.frombuffer(packed, "<u4", 1, 28)[0])
     rows = tree.leaf_order[np.frombuffer(packed, "<u4", count, 32)].tolist()
-    islands = [{**island, "id": place[v]} for island in view.islands if (v := view.node(island["id"])) in place]
+    islands = [{**island, "id": place[v]} for island in plane_of(view).islands if (v := view.node(island["id"])) in place]
     return {
         "points": base64.b64encode(packed).decode(),
         "texts": [] if view.items is None else [one_line(view.items[row], 90) for row in rows],
