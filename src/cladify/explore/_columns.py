@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,7 +102,9 @@ class Columns:
         for part in filter(None, text[:4000].split(",")):
             match = _FILTER.fullmatch(part)
             if match is None or int(match[1]) >= len(self):
-                raise InvalidInput(f"filter must be column:bin.bin,… with columns below {len(self)}, got {part[:40]!r}.")
+                raise InvalidInput(
+                    f"filter must be column:bin.bin,… with columns below {len(self)}, got {part[:40]!r}."
+                )
             allowed = np.zeros(256, dtype=bool)
             allowed[[min(int(code), MISSING) for code in match[2].split(".")]] = True
             found[int(match[1])] = allowed
@@ -177,20 +180,20 @@ def _ordered(name: str, kind: str, numbers: np.ndarray, valid: np.ndarray) -> Co
     low, high = np.quantile(inside, [0.005, 0.995]).tolist()
     if low == high:
         low, high = float(inside.min()), float(inside.max())
-    by_ratio = kind == "number" and inside.min() > 0 and high > 1000 * low
+    by_ratio = kind == "number" and inside.min() > 0 and high > 50 * low
     scale: Callable[[Any], Any] = np.log if by_ratio else lambda value: value
     start, end = float(scale(low)), float(scale(high))
     edges = np.linspace(start, end, _BINS + 1) if end > start else np.array([start, start + 1])
     code = np.full(len(numbers), MISSING, np.uint8)
     code[valid] = np.clip(np.searchsorted(edges, scale(inside), side="right") - 1, 0, len(edges) - 2)
     shown = [_shown(float(np.exp(edge) if by_ratio else edge), kind, (end - start) / _BINS) for edge in edges]
-    bins = [f"{a} to {b}" for a, b in zip(shown[:-1], shown[1:], strict=True)]
+    bins = [f"{a} to {b}" for a, b in pairwise(shown)]
     return Column(name, kind, bins, lambda: code, shown[0], shown[-1])
 
 
 def _shown(value: float, kind: str, width: float) -> str:
     if kind == "number":
-        return f"{value:.4g}"
+        return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
     unit = "Y" if width > 300 * 86400 else "D" if width > 3600 else "m"
     return str(np.datetime64(round(value), "s").astype(f"datetime64[{unit}]")).replace("T", " ")
 
@@ -234,5 +237,5 @@ def shares(name: str, values: Callable[[], np.ndarray], low: float = 0.0) -> Col
         code[known] = np.clip(np.searchsorted(edges, found[known], side="right") - 1, 0, len(edges) - 2)
         return code
 
-    bins = [f"{100 * a:.0f} to {100 * b:.0f} %" for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    bins = [f"{100 * a:.0f} to {100 * b:.0f} %" for a, b in pairwise(edges)]
     return Column(name, "number", bins, codes, f"{100 * low:.0f} %", "100 %")

@@ -103,6 +103,7 @@ class Document:
         self._seen = self._stat()
         self._agreement: list[dict[str, Any]] | None = None
         self._binned: list[Column] | None = None
+        self._is_firm = False  # whether there is a confidence
         if other is not None and other.n_leaves != taxonomy.n_items:
             raise InvalidInput(
                 f"{other_name} has {other.n_leaves} leaves and the taxonomy {taxonomy.n_items} items; "
@@ -164,7 +165,8 @@ class Document:
                 if kinds[name] in ("number", "category", "time")
             ]
             self._binned = [column for column in given if column is not None]
-        firm = [shares("confidence", lambda: _firmness(taxonomy), 0.5)] if taxonomy.has_confidence else []
+            self._is_firm = bool(np.isfinite(_firmness(taxonomy)).any())
+        firm = [shares("confidence", lambda: _firmness(taxonomy), 0.5)] if self._is_firm else []
         return [*self._binned, *firm]
 
     def meta(self, now: Version) -> dict[str, Any]:
@@ -406,10 +408,10 @@ def _also(taxonomy: Taxonomy, view: View, dag: ClusterDag | None, v: int) -> lis
 
 def _firmness(taxonomy: Taxonomy) -> np.ndarray:
     """How firmly each item sits in its group of the coarsest level, or where it is."""
-    tree, nodes = taxonomy.tree, np.asarray(taxonomy.tree.parent[: taxonomy.n_items])
+    tree, nodes = taxonomy.tree, taxonomy.tree.parent[: taxonomy.n_items].copy()
     for v in taxonomy.levels[0].nodes if taxonomy.levels else ():
         nodes[tree.leaf_order[tree.first[v] : tree.last[v]]] = v
-    return taxonomy.confidence(nodes)
+    return taxonomy.confidence(np.maximum(nodes, 0))
 
 
 def _text(action: dict[str, Any], name: str) -> str:

@@ -246,9 +246,7 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
             raise InvalidInput(f"side must be in (0, 100], got {side}.")
         column = whole(values, "column", high=len(now.view.columns) - 1) if "column" in values else None
         plane, passed = plane_of(now.view), selected(now.view, values)
-        return _download(
-            plane.points((left, top, side), passed=passed, column=column), "application/octet-stream"
-        )
+        return _download(plane.points((left, top, side), passed=passed, column=column), "application/octet-stream")
 
     def counts(now: Version, values: Mapping[str, str]) -> Any:
         columns = now.view.columns

@@ -248,7 +248,7 @@ class View:
         card["terms"] = [one_line(term, 60) for term in about.get("terms", ())]
         card["cohesion"] = about.get("cohesion")
         if self._class is not None and self.classes is not None:
-            card["classes"] = self._histogram(v)
+            card["classes"] = self.histogram(v)
         if v < tree.n_leaves:
             card.update(self.item(v))
             card["text"] = "" if self.items is None else self.items[v][:MOST_TEXT]
@@ -264,7 +264,8 @@ class View:
         groups = groups[np.argsort(-self.tree.size[groups], kind="stable")]
         return {"children": [self.record(kid) for kid in groups[:60].tolist()], "alone": len(kids) - len(groups)}
 
-    def _histogram(self, v: int) -> list[dict[str, Any]]:
+    def histogram(self, v: int) -> list[dict[str, Any]]:
+        """The most frequent labels below ``v``."""
         inside = self._class[self.tree.leaf_order[self.tree.first[v] : self.tree.last[v]]]  # type: ignore[index]
         count = np.bincount(inside, minlength=len(self.classes or ()))
         top = np.argsort(-count, kind="stable")[:8]
@@ -474,4 +475,3 @@ class View:
 def _classes(labels: Sequence[Any]) -> tuple[list[str], np.ndarray]:
     values, codes = np.unique(np.asarray([str(label) for label in labels]), return_inverse=True)
     return [one_line(value, 60) for value in values.tolist()], codes.reshape(-1)
-
