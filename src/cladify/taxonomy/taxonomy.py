@@ -34,8 +34,8 @@ from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
-from cladify.taxonomy._reading import Readable
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._sharing import Shareable
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
@@ -56,7 +56,7 @@ class _Origin(NamedTuple):
     facts: Facts
 
 
-class Taxonomy(Readable):
+class Taxonomy(Shareable):
     """A tree for reading with items, names, suggested levels and edits; one file holds all of it.
 
     Made by :meth:`fit` from vectors or :meth:`from_texts` from texts. Nodes are those of :attr:`tree`: leaf i is item
