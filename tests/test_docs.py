@@ -98,7 +98,7 @@ def test_the_examples_of_taxonomies_run(run: Callable[[str], str]) -> None:
 
 
 @pytest.mark.usefixtures("no_window")
-@pytest.mark.parametrize("name", ["index", "overlap", "tutorial", "gallery"])
+@pytest.mark.parametrize("name", ["index", "overlap", "tutorial", "gallery", "update"])
 def test_the_examples_of_a_page_run_one_after_the_other(name: str, run: Callable[[str], str], tmp_path: Path) -> None:
     code = "\n".join(blocks(ROOT / "docs" / f"{name}.md", "python"))
     run(code)
@@ -119,6 +119,7 @@ def test_no_page_has_python_that_no_test_runs() -> None:
         "tutorial",
         "gallery",
         "scale",
+        "update",
     }
     assert {page.stem for page in PAGES if blocks(page, "python")} <= run
 

@@ -375,7 +375,7 @@ class Updatable(Readable):
         facts = self._now.facts
         past = facts.past
         live = self._beside() if vectors is None else None
-        if live is not None:
+        if live is not None and past.rows is not None:
             whole = facts.full if facts.full.is_binary else facts.full.binarize(0)
             tree = live.tree_
             if np.array_equal(live.ids_, past.rows) and np.array_equal(tree.parent, whole.parent):

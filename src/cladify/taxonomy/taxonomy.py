@@ -30,10 +30,12 @@ from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, 
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._sharing import Shareable
 from cladify.taxonomy._update.beside import before_file, keep_beside
 from cladify.taxonomy._updating import Updatable
 from cladify.text import static_vectors
@@ -56,7 +58,7 @@ class _Origin(NamedTuple):
     facts: Facts
 
 
-class Taxonomy(Updatable):
+class Taxonomy(Updatable, Shareable):
     """A tree for reading with items, names, suggested levels and edits; one file holds all of it.
 
     Made by :meth:`fit` from vectors or :meth:`from_texts` from texts. Nodes are those of :attr:`tree`: leaf i is item
@@ -115,6 +117,7 @@ class Taxonomy(Updatable):
             angular = str(metric) in ("cosine", "dot")
             has_graph = graph is not None and n > 1
             geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
+            far = calibrate(tree, X, geometry, str(metric)) if dense and has_graph else None
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
             points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
@@ -132,6 +135,7 @@ class Taxonomy(Updatable):
             sizes=level_sizes(full),
             full_tree=full,
             points=points,
+            far=far,
         )
         information = {"metric": str(metric), **(info or {})}
         self._begin(
@@ -404,7 +408,7 @@ class Taxonomy(Updatable):
 
         Parameters
         ----------
-        X_new : array of shape (m, d), or list of texts for a taxonomy made by :meth:`from_texts`
+        X_new : array of shape (m, d), or one text or a list of them for a taxonomy made by :meth:`from_texts`
         levels, form
             As for :meth:`table`.
         embedder : str, optional
@@ -415,7 +419,9 @@ class Taxonomy(Updatable):
         -------
         pandas.DataFrame or pyarrow.Table
             As :meth:`table`, without ``item`` and ``also_i``; ``path_confidence`` is the confidence in each step of the
-            path.
+            path. ``fit`` is the share of the taxonomy's own items that lie as far from the rest as the new one, or
+            farther, and ``nowhere`` whether that is below .01: of new items like the old ones, one in a hundred is
+            called so. With fewer than 100 items none is; both are missing where distances are not known.
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
         rows = new_rows(X_new, self._embedder, embedder)

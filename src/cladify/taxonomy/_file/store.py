@@ -68,6 +68,7 @@ RULES = {
     "also_node": Rule(("<i4",), ("also",), "n", "m"),
     "also_share": Rule(_BYTES, ("also",)),
     "points": Rule(("<f4",), ("n", "plane")),
+    "far": Rule(("<f4",), ("two", "far")),
     "keys": Rule(("<i8",), ("m",), "0"),
     "rows": Rule(("<i8",), ("n",), "0"),
     "drift": Rule(("<f4",), ("g",)),
@@ -110,6 +111,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "cohesion": geometry.cohesion,
         "confidence": facts.confidence,
         "points": facts.points,
+        "far": facts.far,
         "keys": facts.keys,
         "rows": facts.past.rows,
         "drift": facts.past.drift,
@@ -173,7 +175,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         _check_array(name, arrays[name], sizes)
     base = Tree(arrays["parent"], arrays["height"], info=tree_info if isinstance(tree_info, dict) else {})
     n, g = base.n_leaves, base.n_nodes - base.n_leaves
-    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2}
+    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2, "two": 2}
     for name in sorted(arrays):
         if not part(name, partial(_check_array, name, arrays[name], sizes), bool):
             del arrays[name]
@@ -197,6 +199,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         full_tree=base if full is None else None if n >= INDEXED else full,
         full_arrays=None if full is None else (full.parent, full.height),
         points=arrays.get("points"),
+        far=None if "far" not in arrays else np.sort(arrays["far"], axis=1),
         keys=keys,
         next_key=base.n_nodes if keys is None else max(int(keys.max()) + 1, _whole(meta.get("next_key", 0))),
         past=part("past", lambda: Past.from_dict(meta["past"], arrays, n) if "past" in meta else Past(), Past),

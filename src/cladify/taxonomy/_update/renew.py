@@ -18,6 +18,7 @@ from cladify.taxonomy._kept import Kept
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import confidence_table, measure
+from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._update.carry import (
     carry_also,
     carry_confidence,
@@ -122,6 +123,7 @@ def renew(
         sizes=level_sizes(full) if whole else [(min(k, n), s) for k, s in facts.sizes],
         full_tree=full,
         points=points,
+        far=calibrate(base, X, geometry, metric) if whole and facts.far is not None else facts.far,
         keys=keys,
         next_key=next_key,
         past=replace(facts.past, drift=drift),
