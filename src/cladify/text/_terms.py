@@ -29,7 +29,9 @@ __all__ = ["Terms", "count_terms", "grams_of", "near_duplicates"]
 #: Runs of scripts without spaces, words ("c++" and "c#" are words) with their marks, and what ends a phrase.
 _RUN = "[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\u0e01-\u0e3a\u0e40-\u0e4e]+"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u200c\u200d"
-_TOKEN = re.compile(rf"{_RUN}|[^\W_](?:[^\W_]|[{_MARKS}])*(?:\+\+|#)?|[.,;:!?()\[\]{{}}<>|\"。、，；：！？（）「」]")
+_TOKEN = re.compile(
+    rf"{_RUN}|[^\W_](?:[^\W_]|[{_MARKS}])*(?:\+\+|(?<!\w\w)#)?|[.,;:!?()\[\]{{}}<>|\"。、，；：！？（）「」]"
+)
 _BREAK = frozenset('.,;:!?()[]{}<>|"。、，；：！？（）「」')
 _IS_RUN = re.compile(_RUN)
 _IDEOGRAPH = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
