@@ -69,6 +69,7 @@ def test_words_that_only_look_plural_stay(word):
 
 def test_near_duplicates():
     assert near_duplicates("program", "programming") and near_duplicates("colour", "color")
+    assert near_duplicates("错误", "内部错误") and not near_duplicates("错误", "文件")
     assert not near_duplicates("port", "portable") and not near_duplicates("internet", "interface")
 
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from cladify._kit.progress import Progress
 from cladify._kit.text import shorten
-from cladify.text._terms import Terms, near_duplicates
+from cladify.text._terms import Terms, near_duplicates, telling_words
 
 if TYPE_CHECKING:
     from cladify.tree import Tree
@@ -255,8 +255,9 @@ def _phrases_first(keywords: list[Keyword]) -> list[Keyword]:
 def distinct(keywords: Sequence[Keyword], used: list[str]) -> Iterator[Keyword]:
     """Keywords none of whose words says the same as one used before; adds theirs to ``used``."""
     for keyword in keywords:
-        if not any(near_duplicates(word, old) or word == old for word in keyword.words for old in used):
-            used.extend(keyword.words)
+        words = telling_words(keyword.words)
+        if not any(near_duplicates(word, old) or word == old for word in words for old in used):
+            used.extend(words)
             yield keyword
 
 
@@ -302,7 +303,11 @@ def choose_names(
                 names[v - n] = standing[v]
                 words[v] = [
                     *path,
-                    *(word for keyword in _named(standing[v], keywords[v - n]) for word in keyword.words),
+                    *(
+                        word
+                        for keyword in _named(standing[v], keywords[v - n])
+                        for word in telling_words(keyword.words)
+                    ),
                 ]
                 continue
             usable = [_without(keyword, path) for keyword in keywords[v - n]]
@@ -312,7 +317,7 @@ def choose_names(
             name = name or ITEM_MARK.join(shorten(item, 40) for item in central[v - n][:2] if item.strip())
             names[v - n] = _apart(name or f"group {rank}", taken, usable, chosen, central[v - n])
             taken.add(names[v - n])
-            words[v] = [*path, *(word for keyword in chosen for word in keyword.words)]
+            words[v] = [*path, *(word for keyword in chosen for word in telling_words(keyword.words))]
     return names
 
 
