@@ -47,6 +47,9 @@ class Facts:
     full_arrays : parents and heights of that tree, optional
     points : float32 array of shape (n, 2), optional
         Where each item lies on the map.
+    ranks : int8 array of shape (groups,), optional
+        The finest level that each group is of, -1 for none, where levels were asked for; the first ones are those of
+        ``sizes``.
     """
 
     base: Tree
@@ -62,6 +65,7 @@ class Facts:
     full_tree: Tree | None
     full_arrays: tuple[np.ndarray, np.ndarray] | None = None
     points: np.ndarray | None = None
+    ranks: np.ndarray | None = None
 
     @cached_property
     def full(self) -> Tree:

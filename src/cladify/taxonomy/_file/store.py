@@ -66,6 +66,7 @@ RULES = {
     "also_node": Rule(("<i4",), ("also",), "n", "m"),
     "also_share": Rule(_BYTES, ("also",)),
     "points": Rule(("<f4",), ("n", "plane")),
+    "ranks": Rule(("|i1",), ("g",), "-1"),
     "words_utf8": Rule(_BYTES, ("bytes",)),
     "words_offset": Rule(("<i8",), ("words+1",), "0", "bytes+1"),
     "words_start": Rule(("<i4",), ("words+1",), "0", "entries+1"),
@@ -101,6 +102,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "cohesion": geometry.cohesion,
         "confidence": facts.confidence,
         "points": facts.points,
+        "ranks": facts.ranks,
     }
     if facts.full_tree is None and facts.full_arrays is not None:
         arrays["full_parent"], arrays["full_height"] = facts.full_arrays
@@ -179,6 +181,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         full_tree=base if full is None else None if n >= INDEXED else full,
         full_arrays=None if full is None else (full.parent, full.height),
         points=arrays.get("points"),
+        ranks=arrays.get("ranks"),
     )
     if "words_rows" in arrays:
         words = part("words", lambda: WordIndex.from_arrays(arrays, n), _none)
