@@ -89,6 +89,17 @@ def two_kinds() -> tuple[Tree, list[str]]:
     return Tree([6, 6, 6, 7, 7, 7, 8, 8, -1]), ["red rose", "white rose", "rose", "red car", "white car", "car"]
 
 
+def test_a_part_of_the_groups_can_be_named_again():
+    tree, texts = two_kinds()
+    terms = count_terms(texts)
+    every = node_keywords(tree, terms)
+    some = node_keywords(tree, terms, groups=[7])
+    assert some[1] == every[1] and not some[0]
+    central = [["item"]] * 3
+    assert choose_names(tree, every, central, terms, kept={6: "car"})[:2] != ["car", "car"]
+    assert choose_names(tree, every, central, terms, kept={6: "Roses"})[:2] == ["Roses", "car"]
+
+
 def test_the_words_of_a_group_are_not_those_that_all_have():
     tree, texts = two_kinds()
     keywords = node_keywords(tree, count_terms(texts))

@@ -47,6 +47,17 @@ from cladify.cli._namer import (
     print_cost,
     who_names,
 )
+from cladify.cli._steer import (
+    CannotLink,
+    KnownColumns,
+    LabelsColumn,
+    Levels,
+    MaxChildren,
+    MustLink,
+    Seeds,
+    SeedsColumn,
+    given_wishes,
+)
 from cladify.cli._table import check_output, write_output
 
 if TYPE_CHECKING:
@@ -94,6 +105,13 @@ def taxonomy(
     method: Annotated[str, typer.Option("--method", "-m", help="How to build the tree; see: cladify methods")] = "auto",
     metric: Annotated[str, typer.Option(help="cosine, sqeuclidean, ...")] = "cosine",
     min_size: Annotated[int | None, typer.Option(help="No group smaller than this; default: √n / 3")] = None,
+    levels: Levels = None,
+    max_children: MaxChildren = 15,
+    seeds: Seeds = None,
+    seeds_column: SeedsColumn = None,
+    labels_column: LabelsColumn = None,
+    must_link: MustLink = None,
+    cannot_link: CannotLink = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the taxonomy goes; default: SOURCE.taxonomy here")
     ] = None,
@@ -143,6 +161,8 @@ def taxonomy(
         "method": method,
         "metric": metric,
         "min_size": min_size,
+        "max_children": max_children,
+        **given_wishes(levels, seeds, must_link, cannot_link),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "progress": show,
@@ -154,10 +174,13 @@ def taxonomy(
     reading = Options(encoding, sheet)
     is_text = source.is_dir() or source.suffix.lower() in TEXT_KINDS
     as_texts = from_stdin or (column is None and is_text)
+    known = KnownColumns(seeds_column, labels_column)
     if as_texts:
-        made, summary = _of_texts(source, text, ids, items, items_column, input_format, reading, embedder, options)
+        made, summary = _of_texts(
+            source, text, ids, items, items_column, input_format, reading, embedder, known, options
+        )
     else:
-        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, reading, options)
+        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, reading, known, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
     if asked is not None and dry_run:
@@ -188,6 +211,7 @@ def _of_texts(
     kind: str | None,
     reading: Options,
     embedder: str,
+    known: KnownColumns,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     from cladify.taxonomy import Taxonomy
@@ -198,7 +222,7 @@ def _of_texts(
     shown: Any = table.column(items_column) if items is None and items_column is not None else None
     if items is not None:
         shown = read_named_items(items, items_column, n, f"texts in {table.path}")
-    given = {"ids": table.ids, "columns": table.kept}
+    given = {"ids": table.ids, "columns": table.kept, **known.values(table, is_folder=source.is_dir())}
     made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **given, **options)
     made.info["source"] = {"path": table.path, "column": table.text_column}
     where = "" if source.suffix == ".txt" else f" ({_taken(table)})"
@@ -222,6 +246,7 @@ def _of_vectors(
     column: str | None,
     obsp: str | None,
     reading: Options,
+    known: KnownColumns,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     from cladify.io import read_vectors
@@ -245,8 +270,10 @@ def _of_vectors(
         texts = table.texts if text is not None or items_column is None else None
         if items is None:
             shown = table.column(items_column or table.text_column)
-        given = {"ids": table.ids, "columns": table.kept}
+        given = {"ids": table.ids, "columns": table.kept, **known.values(table)}
         where = f" ({_taken(table, column)})"
+    else:
+        known.refuse(source)
     at = {"path": str(source.resolve()), "column": columns(column)}
     made = Taxonomy.fit(X, shown, texts=texts, vectors_at=at if obsp is None else None, **given, **options)
     shape = f"{count(n, 'vector')} of {count(X.shape[1], 'dimension')}"

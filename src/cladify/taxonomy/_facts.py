@@ -50,6 +50,10 @@ class Facts:
     ranks : int8 array of shape (groups,), optional
         The finest level that each group is of, -1 for none, where levels were asked for; the first ones are those of
         ``sizes``.
+    keys : int64 array, one entry a node of ``base``, optional
+        What edits call the nodes, which no update changes; their numbers, if None.
+    next_key : int
+        From here on keys are free.
     """
 
     base: Tree
@@ -66,6 +70,8 @@ class Facts:
     full_arrays: tuple[np.ndarray, np.ndarray] | None = None
     points: np.ndarray | None = None
     ranks: np.ndarray | None = None
+    keys: np.ndarray | None = None
+    next_key: int = 0
 
     @cached_property
     def full(self) -> Tree:

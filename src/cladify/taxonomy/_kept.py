@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cladify.errors import InvalidInput, InvalidType
 from cladify.taxonomy._items import as_items
+from cladify.taxonomy._kinds import column_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +36,11 @@ class Kept:
     id_names: tuple[str | None, ...]
     columns: pa.Table
     index: Any = None
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column is for a person."""
+        return {name: column_kind(self.columns.column(name)) for name in self.columns.column_names}
 
     def id_columns(self, taken: Iterable[str]) -> dict[str, pa.Array]:
         """The ids under names that are not among ``taken``."""

@@ -16,7 +16,7 @@ from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
-from cladify.taxonomy._building import as_rows, build, level_sizes, map_of
+from cladify.taxonomy._building import as_rows, build, level_sizes, map_of, rank_sizes
 from cladify.taxonomy._edits import Edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
@@ -35,6 +35,8 @@ from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._steer.plan import Plan, plan
+from cladify.taxonomy._steer.wishes import as_wishes, seed_rows
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
@@ -99,6 +101,7 @@ class Taxonomy(Readable):
         X: Any = None,
         graph: Any = None,
         metric: str = "cosine",
+        ranks: np.ndarray | None = None,
         vectors_at: Mapping[str, Any] | None = None,
         info: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
@@ -130,9 +133,10 @@ class Taxonomy(Readable):
             geometry=geometry,
             confidence=confidence,
             also=also,
-            sizes=level_sizes(full),
+            sizes=level_sizes(full) if ranks is None else rank_sizes(tree, ranks),
             full_tree=full,
             points=points,
+            ranks=ranks,
         )
         information = {"metric": str(metric), **(info or {})}
         self._begin(
@@ -167,6 +171,11 @@ class Taxonomy(Readable):
         metric: str = "cosine",
         min_size: int | None = None,
         max_children: int = 15,
+        levels: Sequence[int] | None = None,
+        seeds: Any = None,
+        labels: Any = None,
+        must_link: Iterable[tuple[Any, Any]] | None = None,
+        cannot_link: Iterable[tuple[Any, Any]] | None = None,
         language: str = "auto",
         stop_words: Iterable[str] | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
@@ -194,6 +203,17 @@ class Taxonomy(Readable):
             How the tree is built; see :func:`cladify.fit`.
         min_size, max_children : int, optional
             The smallest group and the most groups a node is split into; see :meth:`cladify.Tree.condense`.
+        levels : growing numbers of groups, optional
+            As many groups as there are to be, such as ``[8, 40, 200]``: each within one of the level before, of a
+            fifth of the average size to five times it where the tree has such parts. See ``docs/steer.md`` for these.
+        seeds : mapping of a name to examples, one value a row, or a Taxonomy, optional
+            Named groups at the top, grown around their examples: ids, or items as they are. Or one name a row,
+            ``"A/B"`` for B within A, None where it is not known. Or the groups of another taxonomy, for rows with
+            its ids.
+        labels : one value a row, optional
+            Known labels, None elsewhere: they guide the tree, and have no groups of their own.
+        must_link, cannot_link : pairs of ids, optional
+            Items that no group parts, and items that are in different groups at every level.
         language : str
             Of the texts: "auto", an ISO 639-1 code ("de") or an English name ("German"); for stop words, base forms
             and where words begin.
@@ -224,23 +244,34 @@ class Taxonomy(Readable):
                 texts = count_terms(own_words(as_texts(items if texts is None else texts, n)), **spoken, report=report)
             given = X if isinstance(X, NeighborGraph) else None
             options = {"random_state": random_state, "n_jobs": n_jobs, **params}
-            full, graph = build(X, method, metric, report, options)
-            tree = full.condense(min_size=None if min_size is None else min(min_size, n), max_children=max_children)
+            wanted = {"levels": levels, "seeds": seeds, "labels": labels}
+            wishes = as_wishes(n, kept, items, **wanted, must_link=must_link, cannot_link=cannot_link)
+            least = None if min_size is None else min(min_size, n)
+            full, graph = build(X, method, metric, report, options, None if wishes is None else wishes.guide)
+            planned = Plan.none(full)
+            if wishes is not None and wishes.is_shaped and n > 2:
+                planned = plan(full, graph, wishes, min_size=least, max_children=max_children)
+            full, ranks = planned.full, planned.ranks
+            tree = planned.tree or full.condense(min_size=least, max_children=max_children)
             at = {"path": os.fspath(vectors_at)} if isinstance(vectors_at, str | os.PathLike) else vectors_at
-            return cls(
+            made = cls(
                 tree,
                 items,
                 texts=texts,
                 ids=kept,
                 full=full,
+                ranks=ranks,
                 X=None if given is not None else X,
                 graph=graph,
                 metric=metric,
                 vectors_at=at,
-                info={"method": full.info.get("method", method)},
+                info={"method": full.info.get("method", method), **planned.info},
                 n_jobs=n_jobs,
                 progress=report,
             )
+        for v, name in planned.names.items():
+            made.rename(v, name)
+        return made
 
     @classmethod
     def from_texts(
@@ -292,6 +323,9 @@ class Taxonomy(Readable):
         with reporting(progress) as report:
             X, fitted, terms, kind = embed_texts(texts, embedder, random_state=random_state, report=report)
             options = {"metric": "cosine", **options}
+            if isinstance(options.get("seeds"), Mapping):
+                embed = embedder if fitted is None else fitted.transform
+                options["seeds"] = seed_rows(options["seeds"], texts, kept.id_list(len(texts)), X, embed)
             # Names rest on the same terms, unless these are to be read otherwise, or texts quote each other.
             others = {"language", "stop_words", "tokenizer"} & set(options) or any("\n" in text for text in texts)
             taxonomy = cls.fit(
@@ -368,7 +402,7 @@ class Taxonomy(Readable):
                     else:
                         given = ask(now, chosen, batch_size=batch_size, **options)
                     for v, name in given:
-                        names[now.base_keys(v)[0] - now.n_items] = name
+                        names[now.base_nodes(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
                 if isinstance(chosen, ModelNamer):

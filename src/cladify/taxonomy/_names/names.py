@@ -19,7 +19,7 @@ Dunning, Accurate methods for the statistics of surprise and coincidence, Comput
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -117,6 +117,7 @@ def node_keywords(
     report: Progress | None = None,
     *,
     vectors: Callable[[list[str]], np.ndarray | None] | None = None,
+    groups: Collection[int] | None = None,
 ) -> list[list[Keyword]]:
     """Keywords of each inner node, the most telling first; those of the root are its most common terms.
 
@@ -126,8 +127,11 @@ def node_keywords(
     terms : Terms of the texts of the leaves
     vectors : function from words to unit vectors or None, optional
         With it, terms near to the centre of their node are preferred.
+    groups : nodes, optional
+        The nodes to find keywords of; by default all. The others get none.
     """
     n = tree.n_leaves
+    asked = None if groups is None else frozenset(map(int, groups))
     sums = node_sums(tree, terms.counts)
     sums.sort_indices()
     of_term = None if vectors is None else vectors(terms.shown)
@@ -137,11 +141,13 @@ def node_keywords(
     with (report or Progress()).stage("names", tree.n_nodes - n) as advance:
         for p in range(tree.root, n - 1, -1):
             advance()
+            inner = [child for child in tree.children(p).tolist() if child >= n and (asked is None or child in asked)]
+            if not inner:
+                continue
             columns, values = _row(sums, p - n)
             dense[columns] = values
-            for child in tree.children(p).tolist():
-                if child >= n:
-                    found[child - n] = _keywords_of(terms, sums, dense, child, p, tree, meaning)
+            for child in inner:
+                found[child - n] = _keywords_of(terms, sums, dense, child, p, tree, meaning)
             dense[columns] = 0.0
         columns, values = _row(sums, tree.root - n)
         common = np.argsort(-values, kind="stable")[:_CANDIDATES]
@@ -249,7 +255,12 @@ def distinct(keywords: Sequence[Keyword], used: list[str]) -> Iterator[Keyword]:
 
 
 def choose_names(
-    tree: Tree, keywords: Sequence[Sequence[Keyword]], central: Sequence[Sequence[str]], terms: Terms | None = None
+    tree: Tree,
+    keywords: Sequence[Sequence[Keyword]],
+    central: Sequence[Sequence[str]],
+    terms: Terms | None = None,
+    *,
+    kept: Mapping[int, str] | None = None,
 ) -> list[str]:
     """A name for each inner node: the terms that cover it best, else its central items.
 
@@ -262,6 +273,8 @@ def choose_names(
     central : a few items of each inner node, as text
     terms : Terms, optional
         Which texts have which terms: with them, terms that reach other texts than those before are preferred.
+    kept : dict from nodes to names, optional
+        Names that stay: no other is chosen for these nodes, and new names below and beside them differ from theirs.
 
     Returns
     -------
@@ -271,13 +284,21 @@ def choose_names(
     n = tree.n_leaves
     names = [""] * (tree.n_nodes - n)
     names[-1:] = ["all items"] if names else []
+    standing = kept or {}
     words: dict[int, list[str]] = {tree.root: []}  # words on the path to each node
     counts = None if terms is None else terms.counts
     for p in range(tree.root, n - 1, -1):
-        taken: set[str] = set()
         path = words.pop(p, [])
         inner = [int(child) for child in tree.children(p) if child >= n]
+        taken = {standing[v] for v in inner if v in standing}
         for rank, v in enumerate(sorted(inner, key=lambda child: -int(tree.size[child])), 1):
+            if v in standing:
+                names[v - n] = standing[v]
+                words[v] = [
+                    *path,
+                    *(word for keyword in _named(standing[v], keywords[v - n]) for word in keyword.words),
+                ]
+                continue
             telling = [k for k in keywords[v - n] if k.contrast >= _SIGNIFICANT or k.share >= 0.5]
             telling = telling or list(keywords[v - n])
             has = None if counts is None else _texts_with(tree, v, telling, counts)
@@ -293,6 +314,12 @@ def choose_names(
             taken.add(names[v - n])
             words[v] = [*path, *(word for keyword in chosen for word in keyword.words)]
     return names
+
+
+def _named(name: str, keywords: Sequence[Keyword]) -> Iterator[Keyword]:
+    """The keywords that a name is made of."""
+    terms = frozenset(name.split(", "))
+    return (keyword for keyword in keywords if keyword.term in terms)
 
 
 def _without(keyword: Keyword, used: list[str]) -> Keyword:

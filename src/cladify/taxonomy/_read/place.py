@@ -132,8 +132,8 @@ def _by_centres(now: Snapshot, X_new: np.ndarray, metric: str) -> tuple[np.ndarr
             continue
         middle = []
         for child in children:
-            keys = np.array(now.base_keys(child))
-            middle.append(np.average(centres[keys - n], axis=0, weights=base_size[keys]))
+            nodes = np.array(now.base_nodes(child))
+            middle.append(np.average(centres[nodes - n], axis=0, weights=base_size[nodes]))
         targets = np.array(middle, np.float32)
         nearness = rows[here] @ targets.T
         if not angular:
