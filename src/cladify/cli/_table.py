@@ -106,6 +106,9 @@ def place(
         placed, _ = join_rows(rows.table, placed, None)
     else:
         placed = made.place(read_vectors(source, column=columns(column)), form="arrow")
+    lost = placed.column("nowhere").to_pylist().count(True)
+    if lost:
+        print(f"{source}: {count(lost, 'item')} of {len(placed)} belong nowhere (column nowhere).", file=sys.stderr)
     _show_or_write(placed.drop_columns("path_confidence"), out, None, excel_safe=excel_safe)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify.errors import InvalidInput, Stale
+from cladify.explore._columns import Column, bins_of, shares
 from cladify.explore._picture import picture_of
 from cladify.explore._shared import also_in
 from cladify.explore._text import Items
@@ -25,6 +26,7 @@ from cladify.explore._view import MOST_CHILDREN, View
 from cladify.maps import layout
 from cladify.metrics import triplet_agreement
 from cladify.taxonomy import Taxonomy
+from cladify.taxonomy._items import as_items
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -100,6 +102,8 @@ class Document:
         self._count = 0
         self._seen = self._stat()
         self._agreement: list[dict[str, Any]] | None = None
+        self._binned: list[Column] | None = None
+        self._is_firm = False  # whether there is a confidence
         if other is not None and other.n_leaves != taxonomy.n_items:
             raise InvalidInput(
                 f"{other_name} has {other.n_leaves} leaves and the taxonomy {taxonomy.n_items} items; "
@@ -132,6 +136,7 @@ class Document:
             levels=levels,
             describe=lambda v: _describe(taxonomy, v),
             also=lambda v: _also(taxonomy, view, self.dag, v),
+            columns=self._columns(taxonomy),
             **self._extra_of(taxonomy),
         )
         return Version(f"{self._series}-{self._count}", taxonomy, view)
@@ -147,6 +152,22 @@ class Document:
         else:
             points = None
         return {**self._extra, "points": points}
+
+    def _columns(self, taxonomy: Taxonomy) -> list[Column]:
+        """The columns to colour and filter by: the labels that were given, those of the taxonomy, and confidence."""
+        if self._binned is None:
+            labels = self._extra["labels"]
+            given = [] if labels is None else [bins_of("label", as_items([str(label) for label in labels]), "category")]
+            table, kinds = taxonomy.columns, taxonomy.column_kinds
+            given += [
+                bins_of(name, table.column(name).combine_chunks(), kinds[name])
+                for name in table.column_names
+                if kinds[name] in ("number", "category", "time")
+            ]
+            self._binned = [column for column in given if column is not None]
+            self._is_firm = bool(np.isfinite(_firmness(taxonomy)).any())
+        firm = [shares("confidence", lambda: _firmness(taxonomy), 0.5)] if self._is_firm else []
+        return [*self._binned, *firm]
 
     def meta(self, now: Version) -> dict[str, Any]:
         """The first answer that the page needs."""
@@ -237,6 +258,7 @@ class Document:
             taxonomy = Taxonomy.load(self.file)  # type: ignore[arg-type]
             if not _same_items(taxonomy, self.taxonomy):
                 self._series = secrets.token_hex(4)
+            self._binned = None
             try:
                 self.now = self._look(taxonomy)
             except InvalidInput:  # labels, vectors or points that were given are of other items
@@ -382,6 +404,14 @@ def _also(taxonomy: Taxonomy, view: View, dag: ClusterDag | None, v: int) -> lis
         for other in found
         if other.share >= 0.005  # less would be shown as 0 %
     ]
+
+
+def _firmness(taxonomy: Taxonomy) -> np.ndarray:
+    """How firmly each item sits in its group of the coarsest level, or where it is."""
+    tree, nodes = taxonomy.tree, taxonomy.tree.parent[: taxonomy.n_items].copy()
+    for v in taxonomy.levels[0].nodes if taxonomy.levels else ():
+        nodes[tree.leaf_order[tree.first[v] : tree.last[v]]] = v
+    return taxonomy.confidence(np.maximum(nodes, 0))
 
 
 def _text(action: dict[str, Any], name: str) -> str:

@@ -30,6 +30,7 @@ from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, 
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
@@ -119,6 +120,7 @@ class Taxonomy(Readable):
             angular = str(metric) in ("cosine", "dot")
             has_graph = graph is not None and n > 1
             geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
+            far = calibrate(tree, X, geometry, str(metric)) if dense and has_graph else None
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
             points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
@@ -137,6 +139,7 @@ class Taxonomy(Readable):
             full_tree=full,
             points=points,
             ranks=ranks,
+            far=far,
         )
         information = {"metric": str(metric), **(info or {})}
         self._begin(
@@ -428,7 +431,7 @@ class Taxonomy(Readable):
 
         Parameters
         ----------
-        X_new : array of shape (m, d), or list of texts for a taxonomy made by :meth:`from_texts`
+        X_new : array of shape (m, d), or one text or a list of them for a taxonomy made by :meth:`from_texts`
         levels, form
             As for :meth:`table`.
         embedder : str, optional
@@ -439,7 +442,9 @@ class Taxonomy(Readable):
         -------
         pandas.DataFrame or pyarrow.Table
             As :meth:`table`, without ``item`` and ``also_i``; ``path_confidence`` is the confidence in each step of the
-            path.
+            path. ``fit`` is the share of the taxonomy's own items that lie as far from the rest as the new one, or
+            farther, and ``nowhere`` whether that is below .01: of new items like the old ones, one in a hundred is
+            called so. With fewer than 100 items none is; both are missing where distances are not known.
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
         rows = new_rows(X_new, self._embedder, embedder)

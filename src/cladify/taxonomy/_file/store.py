@@ -68,6 +68,7 @@ RULES = {
     "also_share": Rule(_BYTES, ("also",)),
     "points": Rule(("<f4",), ("n", "plane")),
     "ranks": Rule(("|i1",), ("g",), "-1"),
+    "far": Rule(("<f4",), ("two", "far")),
     "keys": Rule(("<i8",), ("m",), "0"),
     "words_utf8": Rule(_BYTES, ("bytes",)),
     "words_offset": Rule(("<i8",), ("words+1",), "0", "bytes+1"),
@@ -105,6 +106,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "confidence": facts.confidence,
         "points": facts.points,
         "ranks": facts.ranks,
+        "far": facts.far,
         "keys": facts.keys,
     }
     if facts.full_tree is None and facts.full_arrays is not None:
@@ -162,7 +164,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         _check_array(name, arrays[name], sizes)
     base = Tree(arrays["parent"], arrays["height"], info=tree_info if isinstance(tree_info, dict) else {})
     n, g = base.n_leaves, base.n_nodes - base.n_leaves
-    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2}
+    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2, "two": 2}
     for name in sorted(arrays):
         if not part(name, partial(_check_array, name, arrays[name], sizes), bool):
             del arrays[name]
@@ -187,6 +189,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         full_arrays=None if full is None else (full.parent, full.height),
         points=arrays.get("points"),
         ranks=arrays.get("ranks"),
+        far=None if "far" not in arrays else np.sort(arrays["far"], axis=1),
         keys=keys,
         next_key=base.n_nodes if keys is None else max(int(keys.max()) + 1, _whole(meta.get("next_key", 0))),
     )
