@@ -24,6 +24,7 @@ from cladify.cli import (
     _care,
     _compare,
     _demo,
+    _edit,
     _explore,
     _online,
     _plot,
@@ -70,6 +71,7 @@ def _options(
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.taxonomy,
     _taxonomy.name,
+    _edit.edit,
     _table.table,
     _table.place,
     _table.trend,

@@ -17,7 +17,7 @@ from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
 from cladify.taxonomy._building import as_rows, build, level_sizes, map_of, rank_sizes
-from cladify.taxonomy._edits import Edits
+from cladify.taxonomy._edits import Edit, Edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
 from cladify.taxonomy._file.journal import Stamp, append_edits
@@ -37,6 +37,7 @@ from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._reading import Readable
 from cladify.taxonomy._report.report import Report, make_report
 from cladify.taxonomy._steer.plan import Plan, plan
+from cladify.taxonomy._steer.split import name_parts, split_rows
 from cladify.taxonomy._steer.wishes import as_wishes, seed_rows
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
@@ -453,6 +454,19 @@ class Taxonomy(Readable):
             self._X = read_vectors_at(self.vectors_at, now.n_items)
         metric = str(self.info.get("metric", "cosine"))
         return as_form(place(now, self._X, rows, levels, metric), form)
+
+    def split(self, v: int, k: int) -> list[int]:
+        """Split group ``v`` into ``k`` groups, in place of those that are in it; returns their nodes.
+
+        By a tree of its items' vectors (:class:`cladify.GraphTree`), or by the whole tree where vectors are not at hand.
+        """
+        with self._lock:
+            now = self._now
+            parts = split_rows(now, v, k, self._X, str(self.info.get("metric", "cosine")))
+            keys = tuple(tuple(now.edited.keys[rows].tolist()) for rows in parts)
+            edit = Edit("split", (now.key(v),), parts=keys, names=tuple(name_parts(now, v, parts)))
+            now = self._set(now.edits.add(edit))
+            return [now.node(int(key)) for key in now.edited.key_of[-len(parts) :]]
 
     def report(self, *, labels: Any = None, texts: Any = None, resamples: int = 2) -> Report:
         """How good the taxonomy is, group by group and in all; a large one is measured on a sample.
