@@ -11,7 +11,8 @@ from cladify.taxonomy._edits import Edit, Edits, apply_edits
 from cladify.taxonomy._steer.split import split_rows
 from cladify.tree import Tree
 
-TEXTS = [
+WORDS = ["red", "old", "new", "big", "raw", "hot", "dry", "wet"]
+TEXTS = [f"{kind} {word}" for kind in ("apple", "pear", "engine") for word in WORDS]
     f"{kind} {word}"
     for kind in ("apple", "pear", "engine")
     for word in ["red", "old", "new", "big", "raw", "hot", "dry", "wet"]

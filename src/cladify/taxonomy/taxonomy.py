@@ -13,7 +13,6 @@ import numpy as np
 
 from cladify._kit.params import check_choice, check_int
 from cladify._kit.progress import Progress, ProgressLike, reporting
-from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
 from cladify.taxonomy._building import as_rows, build, level_sizes, map_of, rank_sizes
@@ -24,22 +23,21 @@ from cladify.taxonomy._file.journal import Stamp, append_edits
 from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._kept import Kept, keep
+from cladify.taxonomy._names.groups import name_groups
 from cladify.taxonomy._names.model import ModelNamer, NamingCost, Outcome, as_namer
 from cladify.taxonomy._names.namer import Namer, ask
-from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
-from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
+from cladify.taxonomy._names.plain import label_names
 from cladify.taxonomy._read.also import find_also
-from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.geometry import confidence_table, measure, spread_examples
 from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
-from cladify.taxonomy._reading import Readable
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._sharing import Shareable
 from cladify.taxonomy._steer.plan import Plan, plan
 from cladify.taxonomy._steer.split import name_parts, split_rows
 from cladify.taxonomy._steer.wishes import as_wishes, seed_rows
-from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
 from cladify.text._terms import Terms, count_terms
@@ -59,7 +57,7 @@ class _Origin(NamedTuple):
     facts: Facts
 
 
-class Taxonomy(Readable):
+class Taxonomy(Shareable):
     """A tree for reading with items, names, suggested levels and edits; one file holds all of it.
 
     Made by :meth:`fit` from vectors or :meth:`from_texts` from texts. Nodes are those of :attr:`tree`: leaf i is item
@@ -125,7 +123,7 @@ class Taxonomy(Readable):
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
             points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
-            names, keywords = _name_groups(tree, column, geometry, named, report)
+            names, keywords = name_groups(tree, column, geometry, named, report)
         facts = Facts(
             base=tree,
             items=column,
@@ -391,7 +389,7 @@ class Taxonomy(Readable):
                 spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
                 plain = as_texts(facts.items if texts is None else texts, self.n_items)
                 found = count_terms(own_words(plain), **spoken, report=report)
-                names, keywords = _name_groups(facts.base, facts.items, facts.geometry, found, report)
+                names, keywords = name_groups(facts.base, facts.items, facts.geometry, found, report)
                 if labels is not None:
                     names = label_names(facts.base, as_texts(labels, self.n_items, what="labels"), names)
                 facts = facts.named(names, keywords)
@@ -458,7 +456,7 @@ class Taxonomy(Readable):
     def split(self, v: int, k: int) -> list[int]:
         """Split group ``v`` into ``k`` groups, in place of those that are in it; returns their nodes.
 
-        By a tree of its items' vectors (:class:`cladify.GraphTree`), or by the whole tree where vectors are not at hand.
+        By a tree of its items' vectors (:class:`cladify.GraphTree`), or by the whole tree where there are none.
         """
         with self._lock:
             now = self._now
@@ -584,25 +582,3 @@ def _check_top(taxonomy: Taxonomy) -> None:
             CladifyWarning,
             stacklevel=3,
         )
-
-
-def _name_groups(
-    tree: Tree, items: Any, geometry: Geometry, texts: list[str] | Terms | None, report: Progress
-) -> tuple[list[str], list[list[Keyword]]]:
-    """Names and keywords of the groups of the tree as built; numbers where there are no texts."""
-    n = tree.n_leaves
-    keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
-    if texts is None:
-        return numbered_names(tree), keywords
-    terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
-    if len(terms) and n > 1:
-        keywords = node_keywords(tree, terms, report, vectors=static_vectors)
-    central = [_item_texts(items, rows) for rows in geometry.central]
-    names = choose_names(tree, keywords, central, terms)
-    return mostly_empty(tree, terms.empty, names), keywords
-
-
-def _item_texts(items: Any, rows: np.ndarray) -> list[str]:
-    """Different items of some rows, as text to show, without ids; -1 is no row."""
-    texts = (printable(items[int(i)].as_py()) for i in rows if i >= 0)
-    return [text for text in dict.fromkeys(texts) if text and not is_id(text)]
