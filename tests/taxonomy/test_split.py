@@ -13,10 +13,6 @@ from cladify.tree import Tree
 
 WORDS = ["red", "old", "new", "big", "raw", "hot", "dry", "wet"]
 TEXTS = [f"{kind} {word}" for kind in ("apple", "pear", "engine") for word in WORDS]
-    f"{kind} {word}"
-    for kind in ("apple", "pear", "engine")
-    for word in ["red", "old", "new", "big", "raw", "hot", "dry", "wet"]
-]
 
 
 @pytest.fixture
