@@ -27,6 +27,7 @@ from cladify.cli import (
     _edit,
     _explore,
     _online,
+    _papers,
     _plot,
     _refine,
     _report,
@@ -95,7 +96,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _care.backup,
     _care.rescue,
 )
-ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo)
+ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo, _papers.papers)
 for command in NEED_ARGUMENTS + ALONE:
     app.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
 
