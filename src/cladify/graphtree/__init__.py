@@ -2,6 +2,6 @@
 
 from cladify.graphtree.confidence import confidence
 from cladify.graphtree.graph_tree import GraphTree
-from cladify.graphtree.guide import Guide, spread_labels
+from cladify.graphtree._guide import Guide, spread_labels
 
 __all__ = ["GraphTree", "Guide", "confidence", "spread_labels"]

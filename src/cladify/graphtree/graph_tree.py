@@ -19,7 +19,7 @@ from cladify.graphtree._far import edges_at_once
 from cladify.graphtree._heights import by_count, by_rows, typicality
 from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
-from cladify.graphtree.guide import Guide, guided
+from cladify.graphtree._guide import Guide, guided
 from cladify.neighbors.build import neighbors
 from cladify.tree import Tree
 
