@@ -16,10 +16,10 @@ from cladify.data.graph import NeighborGraph
 from cladify.data.points import Points
 from cladify.graphtree._edges import Edges, default_neighbors, given_edges, neighbor_edges
 from cladify.graphtree._far import edges_at_once
+from cladify.graphtree._guide import Guide, guided
 from cladify.graphtree._heights import by_count, by_rows, typicality
 from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
-from cladify.graphtree._guide import Guide, guided
 from cladify.neighbors.build import neighbors
 from cladify.tree import Tree
 
