@@ -7,6 +7,7 @@ import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
 
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
+const MARKED = 3000; // of what a search found
 const AGAIN = 200; // how bad it is to use a colour again
 
 export class PointMap extends Scene {
@@ -47,6 +48,26 @@ export class PointMap extends Scene {
     this.onNews();
   }
 
+  // Items that a search finds, in the same part of the plane.
+  async light(q) {
+    this.q = q;
+    if (!q) this.found = null;
+    else {
+      const [left, top, side] = this.window ?? [0, 0, 1], { column: _, ...only } = this.only;
+      const data = new DataView(await this.source.points({ left, top, side, ...only, q })), count = data.getUint32(28, true), step = Math.ceil(count / MARKED) || 1;
+      if (q !== this.q) return;
+      const at = (from, origin) => Array.from({ length: Math.floor((count + step - 1) / step) }, (_, i) => origin + (data.getUint16(from + 2 * i * step, true) * data.getFloat64(16, true)) / 65535);
+      this.found = { x: at(32 + 4 * count, data.getFloat64(0, true)), y: at(32 + 6 * count, data.getFloat64(8, true)) };
+    }
+    this.onNews();
+  }
+
+  // The place of the plane at a pixel.
+  plane(x, y) {
+    const { scale, left, top } = this.last;
+    return [(x - left) / scale, (y - top) / scale];
+  }
+
   // Show only items that pass the filters, coloured by a column (null: by their group).
   show(filter, column, index) {
     this.column = column;
@@ -57,10 +78,11 @@ export class PointMap extends Scene {
   // After a zoom the server may know more points than are drawn.
   refine() {
     clearTimeout(this.wait);
-    if (this.whole) return;
+    if (this.whole) { this.wait = setTimeout(() => this.onColours?.(), 160); return; }
     this.wait = setTimeout(() => {
       const { x, y, zoom } = this.camera, side = Math.min(1, 1.6 / zoom), inside = (v) => Math.max(0, Math.min(1 - side, v - side / 2));
-      this.fetch(inside(x), inside(y), side).catch(() => {});
+      this.onColours?.();
+      this.fetch(inside(x), inside(y), side).then(() => this.q && this.light(this.q)).catch(() => {});
     }, 160);
   }
 
@@ -83,7 +105,7 @@ export class PointMap extends Scene {
   // The part of the plane that the picture shows.
   view(width, height) {
     const { left, right, top, bottom } = this.bounds, c = this.camera;
-    const aside = this.keep.length && width > 700 ? this.keep[0].x + this.keep[0].w : 0; // beside the legend, where there is room
+    const aside = width > 700 ? this.aside ?? 0 : 0; // beside the legend, where there is room
     const unit = Math.min((width - aside - 2 * MARGIN) / Math.max(right - left, 1e-9), (height - 2 * MARGIN) / Math.max(bottom - top, 1e-9));
     if (c.x === null) Object.assign(c, { x: (left + right) / 2, y: (top + bottom) / 2 });
     const scale = unit * c.zoom, middle = (width + aside) / 2;
@@ -205,10 +227,13 @@ export class PointMap extends Scene {
     const { colors, soft } = this.paints(style);
     if (soft && ctx.drawImage) {
       ctx.imageSmoothingEnabled = true;
+      ctx.globalAlpha = Math.min(1, 3 / this.camera.zoom); // close by, points say more than regions
       ctx.drawImage(soft.canvas, soft.left * scale + left, soft.top * scale + top, soft.side * scale, soft.side * scale);
+      ctx.globalAlpha = 1;
     }
     const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
     if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size)) this.oneByOne(ctx, width, height, view, size, colors);
+    this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));
     const place = (island) => [island.x * scale + left, island.y * scale + top];
@@ -218,7 +243,14 @@ export class PointMap extends Scene {
       const index = this.column ? undefined : this.colorOf(box.island);
       write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
     }
-    this.last = view;
+    [this.last, this.high] = [view, height];
+  }
+
+  // The coloured groups whose middle is in the picture, or all of them before the first one.
+  namesInView() {
+    if (!this.last || this.camera.zoom < 1.2) return this.names;
+    const { scale, left, top } = this.last, width = 2 * this.last.middle;
+    return this.names.filter(({ x, y }) => x * scale + left > 0 && x * scale + left < width && y * scale + top > 0 && y * scale + top < this.high);
   }
 
   colorOf(island) {
@@ -242,6 +274,23 @@ export class PointMap extends Scene {
       ctx.fill();
     }
     ctx.globalAlpha = 1;
+  }
+
+  // What a search found, and the lasso.
+  marks(ctx, style, { scale, left, top }, size) {
+    ctx.strokeStyle = style.mark;
+    ctx.lineWidth = 1.5;
+    for (let i = 0; i < (this.found?.x.length ?? 0); i++) {
+      ctx.beginPath();
+      ctx.arc(this.found.x[i] * scale + left, this.found.y[i] * scale + top, Math.max(3.5, size * 0.8), 0, 2 * Math.PI);
+      ctx.stroke();
+    }
+    if (!this.lasso?.length) return;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    this.lasso.forEach(([x, y], i) => ctx[i ? "lineTo" : "moveTo"](x * scale + left, y * scale + top));
+    ctx.lineTo(this.lasso[0][0] * scale + left, this.lasso[0][1] * scale + top);
+    ctx.stroke();
   }
 
   // A selected item stands out.
