@@ -476,7 +476,7 @@ class Taxonomy(Shareable):
         ----------
         labels : list, array or column, optional
             One a row, to compare with: purity, ARI and AMI of each level, and a crosstab. Missing, empty and -1 are no
-            label.
+            label. By default the column that :meth:`from_table` was given as ``label``.
         texts : the same, optional
             What the items say, if they are only ids.
         resamples : int
@@ -501,6 +501,8 @@ class Taxonomy(Shareable):
         """
         now = self._now
         resamples = check_int("resamples", resamples, low=0)
+        if labels is None and self.info.get("label") in self.columns.column_names:
+            labels = self.columns.column(self.info["label"])
         given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
         plain = None if texts is None else as_texts(texts, now.n_items)
         if self._X is None:
