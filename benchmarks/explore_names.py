@@ -1,8 +1,8 @@
 """Names in the map and the tree of the explorer, measured by their boxes: how many overlap, or go over the edge.
 
 ``python -m benchmarks.explore_names A.taxonomy B.taxonomy …`` opens each in Chromium at 1280 and 1920 pixels: the map
-at four zooms and the tree, whose boxes are those of its rows. It ends with 1 where two overlap or one goes over the edge.
-Names that end in "…" are counted, too.
+at four zooms and the tree, whose boxes are those of its rows. It ends with 1 where two overlap or one goes over the
+edge. Names that end in "…" are counted, too.
 """
 
 from __future__ import annotations
