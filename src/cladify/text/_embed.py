@@ -209,7 +209,9 @@ def _say(texts: list[str], weak: bool) -> None:
     empty = sum(_WORD.search(text) is None for text in texts)
     if empty:
         _warn(f"{empty} of {len(texts)} texts have no word; where they are placed says nothing. Leave them out.")
-    if len(texts) > 1 and len(set(texts)) == 1:
+    if len(texts) == 1:
+        _warn("there is one text; there is nothing to sort.")
+    elif len(set(texts)) == 1:
         _warn(f"all {len(texts)} texts are the same; there is nothing to sort.")
 
 
