@@ -44,11 +44,10 @@ def purity(options: argparse.Namespace) -> None:
 
 def vectors(name: str, texts: list[str], options: Any, known: set[str]) -> Iterator[tuple[str, np.ndarray]]:
     """The kinds of vectors that are not known yet."""
-    from cladify.text import StaticModel, TextEmbedder
-    from cladify.text._body import body_of
+    from cladify.text import TextEmbedder
 
     with_model = options.model is not None and is_english(name)
-    kinds = ["tfidf", "static", "default", "words not moved", *map(weighed, WEIGHTS)]
+    kinds = ["tfidf", "static", "default", *map(weighed, WEIGHTS)]
     kinds += ["model", "model + ½ tfidf", "model + ½ tfidf + ½ static"] * with_model
     kinds = [kind for kind in kinds if not options.kinds or kind in options.kinds]
     if known.issuperset(kinds):
@@ -57,9 +56,7 @@ def vectors(name: str, texts: list[str], options: Any, known: set[str]) -> Itera
     X = embedder.fit_transform(texts)
     d = len(embedder.mean) if embedder.mean is not None else 0
     words, static = unit(X[:, :-d]), unit(X[:, -d:])
-    table = StaticModel.load().encode([body_of(text) for text in texts])
-    plain = np.hstack([embedder.weights["lexical"] * words, unit(table - table.mean(axis=0))])
-    every = {"tfidf": words, "static": static, "default": X, "words not moved": plain}
+    every = {"tfidf": words, "static": static, "default": X}
     every |= {weighed(w): np.hstack([w * words, static]) for w in WEIGHTS}
     if with_model:
         model = transformer(name, texts, options)

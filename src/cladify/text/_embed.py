@@ -1,8 +1,8 @@
 """Texts as vectors, in parts side by side: their words, static vectors of their words, and those of a model.
 
-The lexical part knows the words of this corpus, names and rare ones among them; the static part, whose words are moved
-to where this corpus uses them, and even more a model, knows which different words mean the same. Each part has rows of
-length 1 times a weight. The evidence is in ``docs/studies/text.md``.
+The lexical part knows the words of this corpus, names and rare ones among them; the static part, and even more a model,
+knows which different words mean the same. Each part has rows of length 1 times a weight. The evidence is in
+``docs/studies/text.md``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy as np
 from cladify._kit.progress import Progress
 from cladify.errors import CladifyWarning, InvalidInput, MissingExtra
 from cladify.text._body import body_of
-from cladify.text._contexts import Contexts
 from cladify.text._lexical import Lexical, embedding_terms
 from cladify.text._models import NamedModel, call_function, is_model_name, load_callable
 from cladify.text._static import STATIC_MODEL, StaticModel
@@ -29,7 +28,7 @@ _SAMPLE = 2000
 _WORD = re.compile(r"\w+")
 #: Weight of the lexical part beside one of weight 1: in short texts, and at most. It grows with the root of the length
 #: from _SHORT words on, as more words say more about a text on their own.
-_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.5, 1.2, 20
+_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.35, 0.8, 20
 
 
 class TextEmbedder:
@@ -86,8 +85,6 @@ class TextEmbedder:
         parts = {"lexical": self.lexical.fit_terms(terms, report)}
         self.weights = {"lexical": 1.0}
         self.mean: np.ndarray | None = None
-        table = self._table()
-        self.contexts = None if table is None else Contexts.learn(table, bodies, report, self.random_state)
         other = self._other(bodies, report)
         if other is not None:
             self.mean = other[other.any(axis=1)].mean(axis=0) if other.any() else other.sum(axis=0)
@@ -126,14 +123,10 @@ class TextEmbedder:
                 f"the vectors of this taxonomy were made by {self.model!r}, which no file opens on its own; "
                 f"give it again: place(texts, embedder={self.model!r})."
             )
-        table = self._table()
-        return None if table is None else table.encode(bodies, report, self.contexts)
-
-    def _table(self) -> StaticModel | None:
-        """The static model, where it is a part."""
-        if self.model is not None or self.static is None:
+        if self.static is None:
             return None
-        return StaticModel.find() if self.static == "auto" else StaticModel.load(self.static)
+        found = StaticModel.find() if self.static == "auto" else StaticModel.load(self.static)
+        return None if found is None else found.encode(bodies, report)
 
     def open_model(self, name: str) -> None:
         """Allow the model of an embedder from a file to be opened; it must be the one that made the vectors."""
@@ -142,7 +135,7 @@ class TextEmbedder:
         self._opened = NamedModel(name)
 
     def _side_by_side(self, parts: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Rows of length 1. A text of which no part knows a word lies at random beside some other."""
+        """Rows of length 1. A text of which no part knows a word lies at random between some others."""
         X = np.hstack([np.float32(self.weights[name]) * part for name, part in parts.items()])
         length = np.linalg.norm(X, axis=1, keepdims=True)
         known = length[:, 0] >= 1e-6
@@ -152,7 +145,7 @@ class TextEmbedder:
             rng = np.random.default_rng(self.random_state)
             between = _unit(rng.standard_normal((n_blank, X.shape[1])).astype(np.float32))
             if known.any():
-                between += X[rng.choice(np.flatnonzero(known), n_blank)]
+                between += X[rng.choice(np.flatnonzero(known), (n_blank, 3))].sum(axis=1)
             X[~known] = _unit(between)
         return X
 
@@ -163,9 +156,6 @@ class TextEmbedder:
         if self.mean is not None:
             arrays["other_mean"] = self.mean.astype(np.float32)
             said["static" if self.model is None else "model"] = self._other_name
-        if self.contexts is not None:
-            more, words = self.contexts.to_arrays()
-            arrays, said = arrays | more, said | words
         return arrays, said
 
     @classmethod
@@ -179,7 +169,6 @@ class TextEmbedder:
         self.lexical = Lexical.from_arrays(arrays, said)
         self.weights = {str(name): float(weight) for name, weight in said["weights"].items()}
         self.mean = arrays.get("other_mean")
-        self.contexts = Contexts.from_arrays(arrays, said)
         expected = {"lexical"} if self.mean is None else {"lexical", self._other_name}
         if set(self.weights) != expected or not all(0.0 < w < 100.0 for w in self.weights.values()):
             raise InvalidInput("the weights of its embedder do not fit its parts")

@@ -1,19 +1,17 @@
 """Static word vectors: a table of token vectors and its tokenizer, read from files; no network, no torch.
 
-A text is the mean of the vectors of its words, and a word the sum of those of its tokens. Each distinct word is cut
-into tokens once, so that the cost is one pass over the words and two products of sparse matrices.
+A text is the mean of the vectors of its tokens. Each distinct word is cut into tokens once, so that the cost
+is one pass over the words and one product of a sparse matrix with the table.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +28,6 @@ _FILES = {STATIC_MODEL: ("tokenizers/l2_supercat_tokenizer_config.json", "weight
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _BATCH = 20_000
 _MAX_WORDS = 1_000_000
-
-
-class Moves(Protocol):
-    """What may move the vectors of words."""
-
-    def move(self, words: Sequence[str], vectors: np.ndarray) -> np.ndarray: ...
 
 
 class StaticModel:
@@ -59,7 +51,8 @@ class StaticModel:
         self.name = name
         self.table = table
         self._tokenizer = tokenizer
-        self._tokens: dict[str, list[int]] = {}
+        self._words: dict[str, int] = {}
+        self._tokens: list[list[int]] = []
 
     @staticmethod
     def load(name: str = STATIC_MODEL) -> StaticModel:
@@ -88,57 +81,53 @@ class StaticModel:
         """Unit vectors of single words or phrases; a zero row for one without a letter or digit."""
         return self.encode(words)
 
-    def encode(self, texts: Sequence[str], report: Progress | None = None, contexts: Moves | None = None) -> np.ndarray:
+    def encode(self, texts: Sequence[str], report: Progress | None = None) -> np.ndarray:
         """Unit vectors of n texts, float32 of shape (n, d); a zero row for a text without a letter or digit.
 
-        A word that a text has t times weighs 1 + log t. Common words are not weighed down: the table was trained for
+        A token that a text has t times weighs 1 + log t. Common tokens are not weighed down: the table was trained for
         means, so that their vectors are short, and the common words of a corpus are often those of its subjects.
-        ``contexts`` may move the vectors of words.
         """
         X = np.zeros((len(texts), self.n_dimensions), np.float32)
         with (report or Progress()).stage("static vectors", len(texts)) as advance:
-            for rows, counts, words in self.batches(texts):
-                vectors = self.vectors_of(words)
-                X[rows] = counts @ (vectors if contexts is None else contexts.move(words, vectors))
+            for rows, counts in self._batches(texts):
+                counts.data = 1.0 + np.log(counts.data)
+                X[rows] = counts @ self.table
                 advance(counts.shape[0])
         X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
         return X
 
-    def batches(self, texts: Sequence[str]) -> Iterator[tuple[slice, Any, list[str]]]:
-        """One slice of the texts after the other: the weight of each word in each text, CSR, and those words."""
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[slice, Any]]:
+        """How often each text has each token, CSR, for one slice of the texts after the other."""
         from scipy.sparse import csr_array
 
-        find = _WORD.findall
+        known, find = self._words, _WORD.findall
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
-            ids: defaultdict[str, int] = defaultdict()
-            ids.default_factory = ids.__len__
-            found = array("i")
-            ends = [0]
-            for text in batch:
-                found.extend(map(ids.__getitem__, find(_calm(text[:MAX_CHARACTERS]))))
-                ends.append(len(found))
-            column = np.frombuffer(found, np.int32) if found else np.empty(0, np.int32)
-            counts = csr_array((np.ones(len(column), np.float32), column, ends), shape=(len(batch), max(len(ids), 1)))
+            if len(known) > _MAX_WORDS:
+                known.clear()
+                self._tokens.clear()
+            found = [find(_calm(text[:MAX_CHARACTERS])) for text in batch]
+            self._learn({word for words in found for word in words if word not in known})
+            lengths = [len(words) for words in found]
+            ids = np.fromiter((known[word] for words in found for word in words), np.int64, sum(lengths))
+            distinct, inverse = np.unique(ids, return_inverse=True)
+            tokens = [self._tokens[i] for i in distinct.tolist()]
+            ends = np.cumsum([0, *map(len, tokens)])
+            of_word = csr_array(
+                (np.ones(ends[-1], np.float32), np.fromiter((t for ids in tokens for t in ids), np.int64), ends),
+                shape=(len(tokens), self.n_tokens),
+            )
+            rows = np.cumsum([0, *lengths])
+            words_of = csr_array((np.ones(len(ids), np.float32), inverse, rows), shape=(len(batch), len(tokens)))
+            counts = words_of @ of_word
             counts.sum_duplicates()
-            counts.data = 1.0 + np.log(counts.data)
-            yield slice(start, start + len(batch)), counts, list(ids) or [""]
+            yield slice(start, start + len(batch)), counts
 
-    def vectors_of(self, words: list[str]) -> np.ndarray:
-        """Sums of the token vectors of words, float32 of shape (len(words), d)."""
-        from scipy.sparse import csr_array
-
-        if len(self._tokens) > _MAX_WORDS:
-            self._tokens.clear()
-        self._learn([word for word in words if word not in self._tokens])
-        tokens = [self._tokens[word] for word in words]
-        ends = np.cumsum([0, *map(len, tokens)])
-        ids = np.fromiter((i for some in tokens for i in some), np.int64, ends[-1])
-        return csr_array((np.ones(len(ids), np.float32), ids, ends), shape=(len(words), self.n_tokens)) @ self.table
-
-    def _learn(self, words: list[str]) -> None:
-        found = self._tokenizer.encode_batch_fast(words, add_special_tokens=False)
-        self._tokens.update((word, encoding.ids) for word, encoding in zip(words, found, strict=True))
+    def _learn(self, words: set[str]) -> None:
+        new = sorted(words)
+        for word, encoding in zip(new, self._tokenizer.encode_batch_fast(new, add_special_tokens=False), strict=True):
+            self._words[word] = len(self._tokens)
+            self._tokens.append(encoding.ids)
 
 
 def _calm(text: str) -> str:

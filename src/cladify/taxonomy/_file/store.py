@@ -74,7 +74,6 @@ RULES = {
     "embed_components": Rule(("<f2",), ("rank", "terms")),
     "embed_idf": Rule(("<f4",), ("terms",)),
     "other_mean": Rule(("<f4",), ("other",)),
-    "context_directions": Rule(("|i1",), ("contexts", "other")),
 }
 #: Arrays that only have a meaning together.
 _TOGETHER = ("full_", "also_", "words_", "embed_")
