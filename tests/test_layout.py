@@ -91,7 +91,7 @@ THEMES = {
     "distributed": {"damage", "lost"},
     "divide": {"box", "degenerate", "interrupt"},
     "embed": {"elbo", "guide", "training"},
-    "explore": {"browser", "guards", "versions"},
+    "explore": {"browser", "browser_edits", "browser_kinds", "browser_map", "guards", "versions"},
     "io": {"fuzz", "hostile"},
     "metrics": {"labels", "large"},
     "neighbors": {"conformance"},

@@ -25,19 +25,18 @@ void map_weights(In1<std::int64_t> indptr, In1<Value> distance, Out1<float> weig
 class MapForces {
 public:
     MapForces(In1<std::int64_t> indptr, In1<std::int32_t> indices, In1<float> weight, In2<float> start,
-              In1<std::uint8_t> fixed, float a, float b, float push, float gravity, int samples, std::uint64_t seed,
+              In1<std::uint8_t> fixed, float a, float b, float push, float gravity, float momentum, std::uint64_t seed,
               int threads)
         : indptr_(indptr), indices_(indices), weight_(weight) {
         require_graph(view(indptr), view(indices), weight.size());
         const std::size_t n = indptr.size() - 1;
         require(start.shape(0) == n && start.shape(1) == 2, "two coordinates a point");
         require(fixed.size() == 0 || fixed.size() == n, "one flag a point, or none");
-        require(samples >= 2 && samples <= 32 && samples % 2 == 0, "an even number of samples, at most 32");
         std::vector<maps::Point> points(n);
         for (std::size_t i = 0; i < n; ++i) points[i] = {start.data()[2 * i], start.data()[2 * i + 1]};
         forces_ = std::make_unique<maps::Forces>(
             maps::Graph{static_cast<std::int64_t>(n), indptr.data(), indices.data(), weight.data()},
-            maps::Settings{a, b, push, gravity, samples, seed}, std::move(points),
+            maps::Settings{a, b, push, gravity, momentum, seed}, std::move(points),
             std::vector<std::uint8_t>(fixed.data(), fixed.data() + fixed.size()), threads);
     }
 
@@ -72,9 +71,10 @@ void bind_layout(nb::module_& m) {
           nb::arg("threads"));
     nb::class_<MapForces>(m, "MapForces")
         .def(nb::init<In1<std::int64_t>, In1<std::int32_t>, In1<float>, In2<float>, In1<std::uint8_t>, float, float,
-                      float, float, int, std::uint64_t, int>(),
+                      float, float, float, std::uint64_t, int>(),
              nb::arg("indptr"), nb::arg("indices"), nb::arg("weight"), nb::arg("start"), nb::arg("fixed"), nb::arg("a"),
-             nb::arg("b"), nb::arg("push"), nb::arg("gravity"), nb::arg("samples"), nb::arg("seed"), nb::arg("threads"))
+             nb::arg("b"), nb::arg("push"), nb::arg("gravity"), nb::arg("momentum"), nb::arg("seed"),
+             nb::arg("threads"))
         .def("steps", &MapForces::steps, nb::arg("rates"))
         .def("read", &MapForces::read, nb::arg("into"));
 }

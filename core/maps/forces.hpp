@@ -5,9 +5,9 @@
 // before: points do not wait for each other, and any number of threads gives the same map.
 #pragma once
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -29,35 +29,61 @@ struct Graph {
 };
 
 struct Settings {
-    float a, b;     // the curve
-    float push;     // mean pushes for one pull
-    float gravity;  // pull to the origin for one pull of a neighbour; keeps parts without edges between them together
-    int samples;    // random points a step
+    float a, b;      // the curve
+    float push;      // mean pushes for one pull
+    float gravity;   // pull to the origin for one pull of a neighbour; keeps parts without edges between them together
+    float momentum;  // share of the last move that a point repeats
     std::uint64_t seed;
 };
 
-// x^p for x > 0 with an error of about 1e-4 of it: enough for a force, and it fits vector instructions.
-inline float power(float x, float p) {
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    const auto exponent = static_cast<float>(static_cast<std::int32_t>(bits >> 23) - 127);
-    const float m = std::bit_cast<float>((bits & 0x007fffffU) | 0x3f800000U) - 1.0F;  // in [0, 1)
-    const float log2m = m * (1.4425100F + m * (-0.7155479F + m * (0.4366084F + m * (-0.2198728F + m * 0.0563024F))));
-    const float t = std::clamp(p * (exponent + log2m), -126.0F, 126.0F);
-    const float whole = std::floor(t);
-    const float f = t - whole;
-    const float exp2f = 1.0F + f * (0.6931158F + f * (0.2408127F + f * (0.0530716F + f * 0.0129999F)));
-    return std::bit_cast<float>((static_cast<std::uint32_t>(static_cast<std::int32_t>(whole) + 127) << 23)) * exp2f;
+// Eight numbers at a time. Compilers make of them what the instruction set has.
+constexpr int kLanes = 8;
+typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
+typedef float LooseLanes __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef std::int32_t IntLanes __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
+typedef std::int64_t Pairs __attribute__((vector_size(4 * sizeof(std::int64_t))));
+
+// x^p for x > 0 and |p| <= 1, with an error of about 1e-3 of it: enough for a force.
+inline Lanes power(Lanes x, float p) {
+    const auto bits = reinterpret_cast<IntLanes>(x);
+    const Lanes m = reinterpret_cast<Lanes>((bits & 0x007fffff) | 0x3f800000) - 1.0F;  // in [0, 1)
+    const Lanes log2x =
+        __builtin_convertvector((bits >> 23) - 127, Lanes) + m * (1.4238F + m * (-0.5821F + m * 0.1583F));
+    const Lanes t = p * log2x;
+    IntLanes whole = __builtin_convertvector(t, IntLanes);
+    whole += t < __builtin_convertvector(whole, Lanes);  // towards minus infinity
+    const Lanes f = t - __builtin_convertvector(whole, Lanes);
+    const Lanes exp2f = 1.0F + f * (0.6957F + f * (0.2264F + f * 0.0779F));
+    return reinterpret_cast<Lanes>((whole + 127) << 23) * exp2f;
 }
 
-inline float clip(float x) { return std::clamp(x, -4.0F, 4.0F); }
+inline Lanes at_least(Lanes x, float low) { return x > low ? x : low - Lanes{}; }
+inline Lanes clip(Lanes x) {
+    x = x > -4.0F ? x : Lanes{} - 4.0F;
+    return x < 4.0F ? x : Lanes{} + 4.0F;
+}
+inline float sum(Lanes x) { return ((x[0] + x[4]) + (x[1] + x[5])) + ((x[2] + x[6]) + (x[3] + x[7])); }
+
+// Four points as they lie in memory: x, y, x, y, ...
+inline Lanes four(const Point* points, const std::int32_t* ids) {
+    Pairs pairs;
+    for (int k = 0; k < 4; ++k) {
+        std::int64_t pair;
+        std::memcpy(&pair, points + ids[k], sizeof pair);
+        pairs[k] = pair;
+    }
+    return reinterpret_cast<Lanes>(pairs);
+}
 
 class Forces {
 public:
-    Forces(Graph graph, Settings settings, std::vector<Point> start, const std::vector<std::uint8_t>& fixed, int threads)
+    Forces(Graph graph, Settings settings, std::vector<Point> start, const std::vector<std::uint8_t>& fixed,
+           int threads)
         : graph_(graph),
           set_(settings),
           now_(std::move(start)),
           next_(now_),  // points that are fixed are never written again
+          speed_(now_.size(), Point{0.0F, 0.0F}),
           is_whole_(fixed.empty()),
           team_(threads) {
         for (std::size_t i = 0; i < fixed.size(); ++i)
@@ -66,13 +92,16 @@ public:
 
     // One step; `rate` is the share of the mean force that a point follows.
     void step(float rate, Interrupt& interrupt) {
-        team_.split(
-            is_whole_ ? graph_.n : static_cast<std::int64_t>(free_.size()), 512,
-            [&](std::int64_t first, std::int64_t last) {
-                for (std::int64_t i = first; i < last; ++i)
-                    move(is_whole_ ? i : free_[static_cast<std::size_t>(i)], rate);
-            },
-            &interrupt);
+        const std::int64_t count = is_whole_ ? graph_.n : static_cast<std::int64_t>(free_.size());
+        team_.split((count + kGroup - 1) / kGroup, 64,
+                    [&](std::int64_t first, std::int64_t last) {
+                        for (std::int64_t g = first; g < last; ++g) {
+                            const Samples samples = draw(static_cast<std::uint64_t>(g));
+                            for (std::int64_t i = g * kGroup; i < std::min(count, (g + 1) * kGroup); ++i)
+                                move(is_whole_ ? i : free_[static_cast<std::size_t>(i)], rate, samples);
+                        }
+                    },
+                    &interrupt);
         std::swap(now_, next_);
         ++steps_;
     }
@@ -80,81 +109,90 @@ public:
     const std::vector<Point>& points() const { return now_; }
 
 private:
-    static constexpr int kBlock = 32;
+    static constexpr int kSamples = 16;          // random points that push, a point and step
+    static constexpr std::int64_t kGroup = 8;    // points that share their random points: these are read once
     static constexpr float kLeastDegree = 0.1F;  // also a point without neighbours moves
     static constexpr float kLongest = 4.0F;      // step of a point
 
-    // Differences to the other ends of a few edges, and their weights.
-    struct Block {
-        float x[kBlock], y[kBlock], w[kBlock];
+    struct Samples {
+        Lanes x[kSamples / kLanes], y[kSamples / kLanes];
+    };
+    struct Sums {
+        Lanes x = {}, y = {}, weight = {};
     };
 
-    void move(std::int64_t i, float rate) {
+    void move(std::int64_t i, float rate, const Samples& samples) {
         const Point at = now_[static_cast<std::size_t>(i)];
-        Block block;
-        Point force{0.0F, 0.0F};
-        float degree = 0.0F;
-        for (std::int64_t e = graph_.indptr[i]; e < graph_.indptr[i + 1]; e += kBlock) {
-            const int count = static_cast<int>(std::min<std::int64_t>(kBlock, graph_.indptr[i + 1] - e));
-            for (int k = 0; k < count; ++k) {
-                const Point other = now_[static_cast<std::size_t>(graph_.indices[e + k])];
-                block.x[k] = at.x - other.x;
-                block.y[k] = at.y - other.y;
-                block.w[k] = graph_.weight[e + k];
+        Sums sums;
+        std::int64_t e = graph_.indptr[i];
+        const std::int64_t last = graph_.indptr[i + 1];
+        for (; e + kLanes <= last; e += kLanes)
+            pull(at, graph_.indices + e, *reinterpret_cast<const LooseLanes*>(graph_.weight + e), sums);
+        if (e < last) {
+            std::int32_t ids[kLanes];
+            Lanes weight = {};
+            for (int k = 0; k < kLanes; ++k) {
+                const bool is_edge = e + k < last;
+                ids[k] = is_edge ? graph_.indices[e + k] : static_cast<std::int32_t>(i);
+                weight[k] = is_edge ? graph_.weight[e + k] : 0.0F;
             }
-            float fx = 0.0F, fy = 0.0F, sum = 0.0F;
-#pragma omp simd reduction(+ : fx, fy, sum)
-            for (int k = 0; k < count; ++k) {
-                const float d2 = std::max(block.x[k] * block.x[k] + block.y[k] * block.y[k], 1e-12F);
-                const float p = power(d2, set_.b - 1.0F);
-                const float g = -2.0F * set_.a * set_.b * p / (1.0F + set_.a * p * d2) * block.w[k];
-                fx += clip(g * block.x[k]);
-                fy += clip(g * block.y[k]);
-                sum += block.w[k];
-            }
-            force.x += fx;
-            force.y += fy;
-            degree += sum;
+            pull(at, ids, weight, sums);
         }
-        degree = std::max(degree, kLeastDegree);
-        const Point away = pushes(i, at, block);
-        const float back = set_.gravity * degree;
+        const float degree = std::max(sum(sums.weight), kLeastDegree);
+        const Point away = pushes(at, samples);
         const float share = rate / degree;
-        const float x = share * (force.x + set_.push * degree * away.x - back * at.x);
-        const float y = share * (force.y + set_.push * degree * away.y - back * at.y);
+        const float x = share * sum(sums.x) + rate * (set_.push * away.x - set_.gravity * at.x);
+        const float y = share * sum(sums.y) + rate * (set_.push * away.y - set_.gravity * at.y);
         const float length = std::sqrt(x * x + y * y);
         const float within = length > kLongest ? kLongest / length : 1.0F;
-        next_[static_cast<std::size_t>(i)] = {at.x + within * x, at.y + within * y};
+        Point& speed = speed_[static_cast<std::size_t>(i)];
+        speed = {set_.momentum * speed.x + within * x, set_.momentum * speed.y + within * y};
+        next_[static_cast<std::size_t>(i)] = {at.x + speed.x, at.y + speed.y};
     }
 
-    // The mean push of a few random points.
-    Point pushes(std::int64_t i, Point at, Block& block) const {
+    // Adds the pulls of eight neighbours.
+    void pull(Point at, const std::int32_t* ids, Lanes weight, Sums& sums) const {
+        const Lanes low = four(now_.data(), ids), high = four(now_.data(), ids + 4);
+        const Lanes dx = at.x - __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14);
+        const Lanes dy = at.y - __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15);
+        const Lanes d2 = at_least(dx * dx + dy * dy, 1e-12F);
+        const Lanes p = power(d2, set_.b - 1.0F);
+        const Lanes g = -2.0F * set_.a * set_.b * p / (1.0F + set_.a * p * d2) * weight;
+        sums.x += g * dx;
+        sums.y += g * dy;
+        sums.weight += weight;
+    }
+
+    // The random points of a group in this step.
+    Samples draw(std::uint64_t group) const {
         const auto n = static_cast<std::uint64_t>(graph_.n);
-        const std::uint64_t stream = mix(set_.seed + steps_ * 0x9e3779b97f4a7c15ULL) + static_cast<std::uint64_t>(i);
-        for (int k = 0; k < set_.samples; k += 2) {
-            const std::uint64_t bits = random_bits(stream, static_cast<std::uint64_t>(k) * n);
-            for (int half = 0; half < 2; ++half) {
-                const std::uint64_t j = ((half ? bits >> 32 : bits & 0xffffffffULL) * n) >> 32;
-                const Point other = now_[j];
-                block.x[k + half] = at.x - other.x;
-                block.y[k + half] = at.y - other.y;
-            }
+        const std::uint64_t stream = mix(mix(set_.seed + steps_ * 0x9e3779b97f4a7c15ULL) + group);
+        Samples samples;
+        for (int k = 0; k < kSamples; ++k) {
+            const Point other = now_[((random_bits(stream, static_cast<std::uint64_t>(k)) >> 32) * n) >> 32];
+            samples.x[k / kLanes][k % kLanes] = other.x;
+            samples.y[k / kLanes][k % kLanes] = other.y;
         }
-        float fx = 0.0F, fy = 0.0F;
-#pragma omp simd reduction(+ : fx, fy)
-        for (int k = 0; k < set_.samples; ++k) {
-            const float d2 = block.x[k] * block.x[k] + block.y[k] * block.y[k];
-            const float g = 2.0F * set_.b / ((0.001F + d2) * (1.0F + set_.a * power(std::max(d2, 1e-12F), set_.b)));
-            fx += clip(g * block.x[k]);
-            fy += clip(g * block.y[k]);
+        return samples;
+    }
+
+    // The mean push of the random points.
+    Point pushes(Point at, const Samples& samples) const {
+        Lanes fx = {}, fy = {};
+        for (int k = 0; k < kSamples / kLanes; ++k) {
+            const Lanes dx = at.x - samples.x[k], dy = at.y - samples.y[k];
+            const Lanes d2 = dx * dx + dy * dy;
+            const Lanes p = power(at_least(d2, 1e-12F), set_.b - 1.0F);
+            const Lanes g = 2.0F * set_.b / ((0.001F + d2) * (1.0F + set_.a * p * d2));
+            fx += clip(g * dx);
+            fy += clip(g * dy);
         }
-        const auto samples = static_cast<float>(set_.samples);
-        return {fx / samples, fy / samples};
+        return {sum(fx) / kSamples, sum(fy) / kSamples};
     }
 
     Graph graph_;
     Settings set_;
-    std::vector<Point> now_, next_;
+    std::vector<Point> now_, next_, speed_;
     bool is_whole_;
     std::vector<std::int32_t> free_;  // points that move, where not all do
     Team team_;

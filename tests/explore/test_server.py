@@ -338,7 +338,7 @@ def test_names_stand_on_their_groups(client, document):
         v = view.node(island["id"])
         assert island["parent"] in known and island["name"] == view.name(v)
         known.add(island["id"])
-        x, y = view._points[:, view.tree.first[v] : view.tree.last[v]]
+        x, y = (each[view.tree.first[v] : view.tree.last[v]] for each in (view.plane.x, view.plane.y))
         distance = np.hypot(x - island["x"], y - island["y"])
         assert abs(np.median(distance) - island["reach"]) < 1e-4
         assert x.min() <= island["x"] + 1e-5 and island["x"] <= x.max() + 1e-5
@@ -373,7 +373,7 @@ def test_points_go_out_by_the_window(client, document):
     assert whole and window.tolist() == [0, 0, 1]
     assert place.tolist() == list(range(document.view.tree.n_leaves))
     window, _, place, across, down = unpacked(client.get("/api/points?left=0.25&top=0.25&side=0.5").content)
-    x, y = document.view._points
+    x, y = document.view.plane.x, document.view.plane.y
     inside = (x >= 0.25) & (x <= 0.75) & (y >= 0.25) & (y <= 0.75)
     assert window.tolist() == [0.25, 0.25, 0.5] and place.tolist() == np.flatnonzero(inside).tolist()
     assert np.allclose(0.25 + across * (0.5 / 65535), x[inside], atol=1e-5)

@@ -61,28 +61,26 @@ def mixed(z):
     return z ^ (z >> 31)
 
 
-def naive_step(graph, at, rate, seed, *, a, b, push, gravity, samples):
-    """The step as its comment has it, in float64 with NumPy's power."""
+def naive_step(graph, at, speed, rate, seed, free, *, a, b, push, gravity, momentum):
+    """The moves of a step as its comment has it, in float64 with NumPy's power."""
     n = len(at)
-    after = at.astype(np.float64)
-    for i in range(n):
+    after = speed.copy()
+    for place, i in enumerate(np.flatnonzero(free).tolist()):
         row = slice(graph.indptr[i], graph.indptr[i + 1])
         difference = at[i].astype(np.float64) - at[graph.indices[row]]
         d2 = np.maximum((difference**2).sum(axis=1), 1e-12)
         pull = -2 * a * b * d2 ** (b - 1) / (1 + a * d2**b) * graph.data[row]
         force = np.clip(pull[:, None] * difference, -4, 4).sum(axis=0)
-        stream = (mixed(seed) + i) & MASK
-        ids = []
-        for k in range(0, samples, 2):
-            bits = mixed((stream + (k * n + 1) * 0x9E3779B97F4A7C15) & MASK)
-            ids += [((bits & 0xFFFFFFFF) * n) >> 32, ((bits >> 32) * n) >> 32]
+        stream = mixed((mixed(seed) + place // 8) & MASK)  # eight points in a row are pushed by the same ones
+        bits = [mixed((stream + (k + 1) * 0x9E3779B97F4A7C15) & MASK) for k in range(16)]
+        ids = [((each >> 32) * n) >> 32 for each in bits]
         difference = at[i].astype(np.float64) - at[ids]
         d2 = (difference**2).sum(axis=1)
         away = 2 * b / ((0.001 + d2) * (1 + a * np.maximum(d2, 1e-12) ** b))
         degree = max(graph.data[row].sum(), 0.1)
         force += push * degree * np.clip(away[:, None] * difference, -4, 4).mean(axis=0) - gravity * degree * at[i]
         step = rate / degree * force
-        after[i] += step * min(1.0, 4.0 / max(np.linalg.norm(step), 1e-300))
+        after[i] = momentum * speed[i] + step * min(1.0, 4.0 / max(np.linalg.norm(step), 1e-300))
     return after
 
 
@@ -95,7 +93,7 @@ def test_a_step_is_the_sum_of_pulls_and_pushes(fixed):
     graph = csr_array(dense)
     at = (3 * random.standard_normal((n, 2))).astype(np.float32)
     at[5] = at[4]
-    settings = {"a": 1.577, "b": 0.895, "push": 5.0, "gravity": 1e-3, "samples": 16}
+    settings = {"a": 1.577, "b": 0.895, "push": 5.0, "gravity": 1e-3, "momentum": 0.5}
     stays = (random.random(n) < 0.3) if fixed else np.zeros(n, dtype=bool)
     seed = 12345
     forces = _core.MapForces(
@@ -108,17 +106,22 @@ def test_a_step_is_the_sum_of_pulls_and_pushes(fixed):
         seed,
         2,
     )
-    forces.steps(np.array([0.7], dtype=np.float32))
-    found = np.empty_like(at)
-    forces.read(found)
-    expected = np.where(stays[:, None], at, naive_step(graph, at, 0.7, seed, **settings))
-    np.testing.assert_allclose(found, expected, atol=2e-3)
+    found, speed = at, np.zeros((n, 2))
+    for step, rate in enumerate((0.7, 0.4)):
+        turn = (seed + step * 0x9E3779B97F4A7C15) & MASK
+        speed = naive_step(graph, found, speed, rate, turn, ~stays, **settings)
+        expected = found + speed
+        forces.steps(np.array([rate], dtype=np.float32))
+        found = np.empty_like(at)
+        forces.read(found)
+        np.testing.assert_allclose(found, expected, atol=1e-2)
+    assert (found[stays] == at[stays]).all()
     assert np.abs(found - at)[~stays].max() > 0.1
 
 
 def test_the_kernel_refuses_arrays_that_do_not_fit():
     good = [np.array([0, 1, 2]), np.array([1, 0], np.int32), np.ones(2, np.float32), np.zeros((2, 2), np.float32)]
-    rest = [np.empty(0, np.uint8), 1.5, 0.9, 5.0, 0.0, 16, 0, 1]
+    rest = [np.empty(0, np.uint8), 1.5, 0.9, 5.0, 0.0, 0.5, 0, 1]
     _core.MapForces(*good, *rest)
     for place, bad in [(0, np.array([0, 1, 3])), (1, np.array([1, 2], np.int32)), (3, np.zeros((3, 2), np.float32))]:
         with pytest.raises(ValueError):

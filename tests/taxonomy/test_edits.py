@@ -124,3 +124,32 @@ def test_every_sequence_of_edits_keeps_the_leaves(seed, steps):
             assert groups[keys[0]] == before[keys[0]]
         edited = after
     assert members(apply_edits(base, edits)) == members(edited)
+
+
+def test_keys_of_any_numbers_name_the_same_nodes():
+    """Keys that an update left, in any order, mean what numbers of nodes mean in a tree just built."""
+    base = random_tree(30, 3)
+    keys = np.random.default_rng(0).permutation(base.n_nodes) + 1000
+    n = base.n_leaves
+    groups = [v for v in range(n, base.root) if (base.children(v) < n).all()][:2]
+    plain = [Edit("rename", (groups[0],), "a"), Edit("merge", tuple(groups)), Edit("hide", (3,))]
+    plain.append(Edit("move", (4,), to=base.n_nodes))
+    by_key = [Edit(e.kind, tuple(int(keys[v]) for v in e.nodes), e.name, None if e.to is None else 5000) for e in plain]
+    one, two = apply_edits(base, plain), apply_edits(base, by_key, keys, 5000)
+    assert np.array_equal(one.tree.parent, two.tree.parent)
+    assert np.array_equal(one.places, two.places)
+    assert np.array_equal(two.keys, np.append(keys, 5000)[two.places])
+    assert two.names == {5000: "a", int(keys[groups[0]]): "a"} and two.hidden == {int(keys[3])}
+    with pytest.raises(InvalidInput, match="no such node"):
+        apply_edits(base, [Edit("hide", (3,))], keys, 5000)
+
+
+def test_a_made_node_keeps_the_key_that_was_fixed():
+    base = random_tree(30, 3)
+    groups = tuple(v for v in range(base.n_leaves, base.root) if (base.children(v) < base.n_leaves).all())[:2]
+    edited = apply_edits(base, [Edit("merge", groups, made=(777,)), Edit("rename", (777,), "both")])
+    assert edited.names == {777: "both"} and 777 in edited.keys
+    again = Edit.from_dict(Edit("merge", groups, made=(777,)).to_dict())
+    assert again.made == (777,)
+    with pytest.raises(InvalidInput, match="there already"):
+        apply_edits(base, [Edit("merge", groups, made=(0,))])

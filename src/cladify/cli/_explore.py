@@ -13,6 +13,11 @@ File = Annotated[
     Path, typer.Argument(metavar="FILE", help="A .taxonomy, a tree (.tree .nwk .npy .json, or a folder) or a .dag")
 ]
 Labels = Annotated[Path | None, typer.Option("--labels", help="Classes of the items, shown as histograms.")]
+LabelsColumn = Annotated[str | None, typer.Option("--labels-column", help="Column or key with the labels.")]
+Images = Annotated[
+    Path | None,
+    typer.Option("--images", help="Paths of the items' pictures, one a line; or .npy (n, height, width)."),
+]
 Vectors = Annotated[Path | None, typer.Option("--vectors", help="The vectors, for 'more like this'.")]
 Node = Annotated[
     int | None, typer.Option("--node", help="Of a tree in a folder: what is below this group, or node, of its top.")
@@ -26,17 +31,15 @@ def explore(
     items_column: ItemsColumn = None,
     vectors: Vectors = None,
     labels: Labels = None,
+    labels_column: LabelsColumn = None,
     points: Annotated[
         Path | None, typer.Option("--points", help="Places of the items in the plane (n × 2), such as UMAP's.")
     ] = None,
     points_column: Annotated[
         str | None, typer.Option("--points-column", help="Columns or array with them, such as X_umap of an .h5ad.")
     ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option("--images", help="Paths of the items' pictures, one a line; or .npy (n, height, width)."),
-    ] = None,
-    compare: Annotated[Path | None, typer.Option("--compare", help="Another tree of the same items.")] = None,
+    images: Images = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="Another tree or taxonomy of these items.")] = None,
     node: Node = None,
     title: Title = None,
     save: Annotated[
@@ -63,7 +66,7 @@ def explore(
             raise typer.BadParameter(f"--save takes a name that ends in .taxonomy, got {save}.")
         check_writable(save, file, items)
     document = _document(
-        file, items, items_column, vectors, labels, points, points_column, images, compare, title, node
+        file, items, items_column, vectors, labels, labels_column, points, points_column, images, compare, title, node
     )
     if save is not None:
         document.save_in(save)
@@ -82,6 +85,8 @@ def export(
     items: Items = None,
     items_column: ItemsColumn = None,
     labels: Labels = None,
+    labels_column: LabelsColumn = None,
+    images: Images = None,
     node: Node = None,
     title: Title = None,
 ) -> None:
@@ -93,7 +98,8 @@ def export(
     from cladify.io import check_writable
 
     check_writable(html)
-    write_page(_document(file, items, items_column, None, labels, None, None, None, None, title, node), html)
+    document = _document(file, items, items_column, None, labels, labels_column, None, None, images, None, title, node)
+    write_page(document, html)
     print(f"{html}: {html.stat().st_size / 1e6:.1f} MB")
 
 
@@ -103,6 +109,7 @@ def _document(
     items_column: str | None,
     vectors: Path | None,
     labels: Path | None,
+    labels_column: str | None,
     points: Path | None,
     points_column: str | None,
     images: Path | None,
@@ -116,7 +123,7 @@ def _document(
     return open_document(
         file,
         items=None if items is None else read_items(items, items_column),
-        labels=None if labels is None else list(read_labels(labels)),
+        labels=None if labels is None else list(read_labels(labels, labels_column)),
         vectors=None if vectors is None else read_vectors(vectors),
         points=None if points is None else read_vectors(points, column=columns(points_column)),
         images=None if images is None else _images(images),

@@ -30,13 +30,19 @@ _KINDS = {
 }
 
 
-def export(now: Version, what: str, form: str, v: int, cut: dict[str, Any]) -> tuple[bytes, str, str]:
-    """Content, type and file name of a download; ``v`` is the node whose part of the tree is asked for."""
+def export(
+    now: Version, what: str, form: str, v: int, cut: dict[str, Any], chosen: np.ndarray | None = None
+) -> tuple[bytes, str, str]:
+    """Content, type and file name of a download.
+
+    ``v`` is the node whose part of the tree is asked for; ``chosen`` says which places of the line of items are (None
+    for all), of labels and tables.
+    """
     view = now.view
     if what == "labels":
-        content, name = _written(_labels(view, cut), form), "labels"
+        content, name = _written(_labels(view, cut, chosen), form), "labels"
     elif what == "table":
-        table, rows = now.taxonomy.table(form="arrow"), _rows(view, view.tree.root)
+        table, rows = _with_columns(now), _rows(view, view.tree.root, chosen)
         content, name = _written(table if len(rows) == len(table) else table.take(rows), form), "levels"
     elif what in ("json", "newick"):
         text = json.dumps(_nested(view, v), ensure_ascii=False) if what == "json" else _newick(view, v)
@@ -48,19 +54,30 @@ def export(now: Version, what: str, form: str, v: int, cut: dict[str, Any]) -> t
     return content, _KINDS[form], f"{stem}-{name}.{form}"
 
 
-def _rows(view: View, v: int) -> np.ndarray:
+def _rows(view: View, v: int, chosen: np.ndarray | None = None) -> np.ndarray:
     """Rows of the items to export, ascending."""
     rows = np.sort(view.kept(v))
+    if chosen is not None:
+        rows = rows[chosen[view.tree.first[rows]]]
     if not len(rows):
-        raise InvalidInput("All of it is hidden.")
+        raise InvalidInput("All of it is hidden." if chosen is None else "Nothing is selected.")
     return rows
 
 
-def _labels(view: View, cut: dict[str, Any]) -> Any:
+def _with_columns(now: Version) -> Any:
+    """The table of all levels, with the columns that came with the items."""
+    table, more = now.taxonomy.table(form="arrow"), now.taxonomy.columns
+    for name in more.column_names:
+        if name not in table.column_names:
+            table = table.append_column(name, more.column(name))
+    return table
+
+
+def _labels(view: View, cut: dict[str, Any], chosen: np.ndarray | None) -> Any:
     import pyarrow as pa
 
     nodes = view.cut_nodes(**cut)
-    rows = _rows(view, view.tree.root)
+    rows = _rows(view, view.tree.root, chosen)
     labels = view.labels(nodes)[rows]
     names = pa.array([view.name(int(v)) for v in nodes])
     return pa.table(

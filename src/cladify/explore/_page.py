@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify.explore._picture import thumbnail
+from cladify.explore._select import plane_of
 from cladify.explore._text import one_line
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ __all__ = ["page_of"]
 MOST_NODES = 20_000
 MOST_BYTES = 4_500_000
 MOST_POINTS = 8000
+MOST_PICTURES = 1_500_000  # bytes
 
 
 def page_of(view: View, *, most_nodes: int = MOST_NODES, n_examples: int = 5) -> str:
@@ -51,7 +54,7 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
     nodes, parent = _largest(view, most_nodes)
     place = {v: i for i, v in enumerate(nodes)}
     terms: dict[int, list[str]] = {}
-    examples: dict[int, list[str]] = {}
+    examples: dict[int, list[list[Any]]] = {}
     for i, v in enumerate(nodes):
         if v < tree.n_leaves:
             continue
@@ -63,9 +66,12 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
             if not rows:
                 take = min(n_examples, int(tree.size[v]))
                 rows = tree.leaf_order[np.linspace(tree.first[v], tree.last[v] - 1, take).astype(np.int64)].tolist()
-            examples[i] = [one_line(view.items[int(row)], 110) for row in rows]
+            examples[i] = [[one_line(view.items[int(row)], 110), int(row)] for row in rows]
     meta = view.meta()
-    meta.update(vectors=False, images=False, most_clusters=min(len(nodes), 2000))
+    pictures = _pictures(view, examples)
+    meta.update(vectors=False, images=bool(pictures), most_clusters=min(len(nodes), 2000))
+    if not meta["points"]:
+        meta["columns"] = []
     shown = [[place[v] for v in level_nodes.tolist() if v in place] for level_nodes, _ in view.levels]
     cuts = [_cut(indices, tree, nodes) for indices in shown if indices]
     meta["levels"] = [level for level, indices in zip(meta["levels"], shown, strict=True) if indices]
@@ -79,6 +85,8 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
         "name": [one_line(view.name(v), 90) for v in nodes],
         "terms": terms,
         "examples": examples,
+        "pictures": pictures,
+        "classes": _classes(view, nodes),
         "cuts": cuts,
         **(_map(view, place) if meta["points"] else {}),
     }
@@ -87,16 +95,46 @@ def _data(view: View, most_nodes: int, n_examples: int) -> dict[str, Any]:
 def _map(view: View, place: dict[int, int]) -> dict[str, Any]:
     """A sample of the points with their items, and where the names stand."""
     tree = view.tree
-    packed = view.points(most=MOST_POINTS)
+    packed = plane_of(view).points(most=MOST_POINTS)
     count = int(np.frombuffer(packed, "<u4", 1, 28)[0])
-    rows = tree.leaf_order[np.frombuffer(packed, "<u4", count, 32)].tolist()
-    islands = [{**island, "id": place[v]} for island in view.islands if (v := view.node(island["id"])) in place]
+    drawn = np.frombuffer(packed, "<u4", count, 32)
+    rows = tree.leaf_order[drawn].tolist()
+    islands = [
+        {**island, "id": place[v]} for island in plane_of(view).islands if (v := view.node(island["id"])) in place
+    ]
     return {
         "points": base64.b64encode(packed).decode(),
         "texts": [] if view.items is None else [one_line(view.items[row], 90) for row in rows],
+        "codes": [base64.b64encode(view.columns.code(i)[drawn]).decode() for i in range(len(view.columns))],
         "islands": [{**each, "parent": place[view.node(each["parent"])]} for each in islands],
         "spans": [[int(tree.first[v]), int(tree.last[v])] for v in place],
     }
+
+
+def _pictures(view: View, examples: dict[int, list[list[Any]]]) -> dict[int, str]:
+    """Small pictures of the examples by row, those of the largest groups first, as many as there is room for."""
+    found: dict[int, str] = {}
+    if view.images is None:
+        return found
+    room = MOST_PICTURES
+    for row in dict.fromkeys(row for some in examples.values() for _, row in some):
+        made = thumbnail(view.images[row])
+        if made is None:
+            continue
+        text = f"data:{made[1]};base64,{base64.b64encode(made[0]).decode()}"
+        room -= len(text)
+        if room < 0:
+            break
+        found[row] = text
+    return found
+
+
+def _classes(view: View, nodes: list[int]) -> dict[int, list[list[Any]]]:
+    """The labels in each group: name, count and share of the most frequent."""
+    if view.classes is None:
+        return {}
+    groups = [(i, v) for i, v in enumerate(nodes) if v >= view.tree.n_leaves]
+    return {i: [[c["name"], c["count"], round(c["share"], 4)] for c in view.histogram(v)[:6]] for i, v in groups}
 
 
 def _largest(view: View, most: int) -> tuple[list[int], list[int]]:

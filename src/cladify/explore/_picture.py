@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import zlib
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from cladify.errors import FileError, InvalidInput
 
-__all__ = ["picture_of"]
+__all__ = ["picture_of", "thumbnail"]
 
 _STARTS = {
     b"\x89PNG": "image/png",
@@ -20,6 +21,7 @@ _STARTS = {
     b"RIFF": "image/webp",
 }
 _MOST = 20_000_000
+_SMALL = 4000  # bytes of a picture that is no smaller as a thumbnail
 
 
 def picture_of(image: Any) -> tuple[bytes, str]:
@@ -42,6 +44,29 @@ def picture_of(image: Any) -> tuple[bytes, str]:
     if kind is None or len(content) > _MOST:
         raise FileError(f"{path} is no PNG, JPEG, GIF or WebP picture of at most 20 MB.")
     return content, kind
+
+
+def thumbnail(image: Any, side: int = 64) -> tuple[bytes, str] | None:
+    """A small copy of a picture and its type; None where it cannot be read, or is large and Pillow is missing."""
+    if isinstance(image, np.ndarray):
+        step = max(1, -(-max(image.shape[:2]) // side))
+        return png(image[::step, ::step]), "image/png"
+    try:
+        content, kind = picture_of(image)
+    except FileError:
+        return None
+    if len(content) <= _SMALL:
+        return content, kind
+    try:
+        from PIL import Image
+
+        with Image.open(io.BytesIO(content)) as opened:
+            opened.thumbnail((side, side))
+            out = io.BytesIO()
+            opened.convert("RGB").save(out, "JPEG", quality=80)
+    except Exception:  # a picture of the user that Pillow cannot read, or no Pillow: the text stands for it
+        return None
+    return out.getvalue(), "image/jpeg"
 
 
 def png(pixels: np.ndarray) -> bytes:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cladify.errors import CladifyError, InvalidInput, Stale
 from cladify.explore._access import Access
 from cladify.explore._export import export
+from cladify.explore._select import plane_of, selected, selection
 from cladify.explore._values import cut_of, real, whole, whole_number
 
 if TYPE_CHECKING:
@@ -243,7 +244,18 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         left, top, side = (real(values, name, default) for name, default in _WINDOW.items())
         if not 0 < side <= 100:
             raise InvalidInput(f"side must be in (0, 100], got {side}.")
-        return _download(now.view.points((left, top, side)), "application/octet-stream")
+        column = whole(values, "column", high=len(now.view.columns) - 1) if "column" in values else None
+        plane, passed = plane_of(now.view), selected(now.view, values)
+        return _download(plane.points((left, top, side), passed=passed, column=column), "application/octet-stream")
+
+    def counts(now: Version, values: Mapping[str, str]) -> Any:
+        columns = now.view.columns
+        shown = now.view.is_shown if now.view.hidden else None
+        return columns.counts(columns.filters(values.get("filter", "")), shown)
+
+    def chosen(now: Version, values: Mapping[str, str]) -> Any:
+        offset, limit = whole(values, "offset", default=0), whole(values, "limit", default=50)
+        return selection(now.view, values, offset, limit)
 
     def image(now: Version, values: Mapping[str, str]) -> Any:
         return _download(*document.image(item(now, values)))
@@ -251,7 +263,8 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
     def exported(now: Version, values: Mapping[str, str]) -> Any:
         root = int(now.view.keys[now.view.tree.root])
         v = now.view.node(whole(values, "node", default=root))
-        return _download(*export(now, values.get("what", ""), values.get("format", ""), v, cut_of(values)))
+        what, form = values.get("what", ""), values.get("format", "")
+        return _download(*export(now, what, form, v, cut_of(values), selected(now.view, values)))
 
     return {
         "children": children,
@@ -262,8 +275,13 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         "cut": lambda now, values: now.view.cut(**cut_of(values)),
         "like": lambda now, values: now.view.like(item(now, values)),
         "points": points,
-        "islands": lambda now, values: {"islands": now.view.islands},
+        "islands": lambda now, values: {"islands": [] if now.view.plane is None else now.view.plane.islands},
+        "counts": counts,
+        "selection": chosen,
+        "hits": lambda now, values: now.view.hits(values.get("q", "")[:200]),
         "at": lambda now, values: now.view.at(whole(values, "place", high=now.view.tree.n_leaves - 1)),
+        "flows": lambda now, values: document.flows(now, **cut_of(values)),
+        "report": lambda now, values: document.report(now),
         "compare": lambda now, values: document.compare(now, node(now, values)),
         "image": image,
         "export": exported,

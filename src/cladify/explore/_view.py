@@ -14,9 +14,10 @@ import numpy as np
 
 from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput
+from cladify.explore._columns import Column, Columns
+from cladify.explore._plane import Plane
 from cladify.explore._similar import most_similar
 from cladify.explore._text import Items, Texts, one_line
-from cladify.maps._islands import densest
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._names.words import WordIndex
 from cladify.tree import Tree
@@ -26,8 +27,6 @@ __all__ = ["View"]
 MOST_CHILDREN = 300  # shown one by one; what is beyond them is one box that says how much it holds
 MOST_CLUSTERS = 10_000  # coloured at once
 MOST_TEXT = 5000  # characters of an item on its card
-MOST_POINTS = 60_000  # drawn at once: half a megabyte
-MOST_ISLANDS = 1500  # groups whose names may stand on the map
 MOST_TIP = 240  # characters of an item beside the pointer
 MOST_BYTES = 180_000  # of names and their places in one answer
 MOST_ITEMS = 200  # a page of items
@@ -61,6 +60,8 @@ class View:
     images : sequence of n paths or array of pictures, optional
     words : callable that returns a WordIndex, optional
         Where the items have been indexed already.
+    columns : sequence of Column
+        More about each item, to colour and filter by.
     also : callable from a node to a list, optional
         What else a node belongs to, where clusters overlap: ``name``, ``id`` to go to, and ``note``.
     """
@@ -82,6 +83,7 @@ class View:
         images: Any = None,
         words: Callable[[], WordIndex] | None = None,
         also: Callable[[int], list[dict[str, Any]]] | None = None,
+        columns: Sequence[Column] = (),
     ) -> None:
         self.tree = tree
         self.keys = np.arange(tree.n_nodes) if keys is None else keys
@@ -105,7 +107,8 @@ class View:
         self._class: np.ndarray | None = None
         if labels is not None:
             self.classes, self._class = _classes(labels)
-        self._points = None if points is None else _unit_square(points)[tree.leaf_order].T.astype(np.float32)
+        self.columns = Columns(columns, tree.leaf_order)
+        self.plane = None if points is None else Plane(self, points)
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
@@ -245,10 +248,11 @@ class View:
         card["terms"] = [one_line(term, 60) for term in about.get("terms", ())]
         card["cohesion"] = about.get("cohesion")
         if self._class is not None and self.classes is not None:
-            card["classes"] = self._histogram(v)
+            card["classes"] = self.histogram(v)
         if v < tree.n_leaves:
             card.update(self.item(v))
             card["text"] = "" if self.items is None else self.items[v][:MOST_TEXT]
+            card["columns"] = self.columns.of_row(int(tree.first[v]))
         if self._also is not None:
             card["also"] = self._also(v)
         return card
@@ -257,10 +261,11 @@ class View:
         """The clusters that a node splits into, and how many items are directly in it."""
         kids = self._visible(v) if v >= self.tree.n_leaves else np.empty(0, dtype=np.int64)
         groups = kids[kids >= self.tree.n_leaves]
-        groups = groups[np.argsort(self.tree.first[groups], kind="stable")]
+        groups = groups[np.argsort(-self.tree.size[groups], kind="stable")]
         return {"children": [self.record(kid) for kid in groups[:60].tolist()], "alone": len(kids) - len(groups)}
 
-    def _histogram(self, v: int) -> list[dict[str, Any]]:
+    def histogram(self, v: int) -> list[dict[str, Any]]:
+        """The most frequent labels below ``v``."""
         inside = self._class[self.tree.leaf_order[self.tree.first[v] : self.tree.last[v]]]  # type: ignore[index]
         count = np.bincount(inside, minlength=len(self.classes or ()))
         top = np.argsort(-count, kind="stable")[:8]
@@ -326,6 +331,38 @@ class View:
             ]
         }
 
+    @cached_property
+    def is_shown(self) -> np.ndarray:
+        """Which places of the line of items are in no hidden node."""
+        shown = np.ones(self.tree.n_leaves, dtype=bool)
+        for v in self.hidden:
+            shown[self.tree.first[v] : self.tree.last[v]] = False
+        return shown
+
+    def at(self, place: int) -> dict[str, Any]:
+        """The item at a place of the line of items, with its columns and the names of the groups around it."""
+        row = int(self.tree.leaf_order[place])
+        above = [v for v in self.tree.ancestors(row)[::-1].tolist() if v != self.tree.root]
+        text = self.text(row) if self.items is None else one_line(self.items[row], MOST_TIP)
+        return {
+            **self.item(row),
+            "text": text,
+            "path": [self.name(v) for v in above],
+            "columns": self.columns.of_row(place)[:6],
+        }
+
+    def hits(self, query: str, most: int = 20_000) -> dict[str, Any]:
+        """Places of the items that a search finds, evenly along the line of items, and how many there are in all."""
+        places = np.flatnonzero(self.found(query))
+        return {"places": places[:: max(1, -(-len(places) // most))].tolist(), "total": len(places)}
+
+    def found(self, query: str) -> np.ndarray:
+        """Which places of the line of items hold what a search finds."""
+        here = np.zeros(self.tree.n_leaves, dtype=bool)
+        if self.items is not None and query.strip():
+            here[self.tree.first[self.texts.words.find(query)[0]]] = True
+        return here & self.is_shown
+
     # --- cuts ---------------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -364,7 +401,7 @@ class View:
             "median": sum(middle) // 2,
             "largest": int(sizes[-1]) if len(sizes) else 1,
         }
-        if self._points is not None:
+        if self.plane is not None:
             answer["starts"] = tree.first[shown].tolist()
             answer["ends"] = tree.last[shown].tolist()
         return answer
@@ -430,74 +467,11 @@ class View:
             "levels": levels,
             "vectors": self.vectors is not None,
             "images": self.images is not None,
-            "points": self._points is not None,
+            "points": self.plane is not None,
+            "columns": self.columns.meta(),
         }
-
-    def points(self, window: tuple[float, float, float] = (0.0, 0.0, 1.0), most: int = MOST_POINTS) -> bytes:
-        """Places of some items in a square of the plane (left, top, side), evenly along the line of items.
-
-        Little-endian: the window as three float64, whether these are all items in it (uint32), their number m (uint32),
-        then m places along the line of items (uint32), and the x and the y of each (uint16, in 65 535ths of the side).
-        """
-        if self._points is None:
-            raise InvalidInput("There is no map: it needs vectors (--vectors) or coordinates (--points).")
-        x, y = self._points
-        left, top, side = window
-        inside = np.flatnonzero((x >= left) & (x <= left + side) & (y >= top) & (y <= top + side) & self._is_shown)
-        place = inside[:: max(1, -(-len(inside) // most))]
-        across, down = (np.round((each[place] - start) * (65535 / side)) for each, start in ((x, left), (y, top)))
-        return b"".join(
-            [
-                np.array(window, "<f8").tobytes(),
-                np.array([len(place) == len(inside), len(place)], "<u4").tobytes(),
-                place.astype("<u4").tobytes(),
-                across.astype("<u2").tobytes(),
-                down.astype("<u2").tobytes(),
-            ]
-        )
-
-    @cached_property
-    def _is_shown(self) -> np.ndarray:
-        """Which places of the line of items are in no hidden node."""
-        shown = np.ones(self.tree.n_leaves, dtype=bool)
-        for v in self.hidden:
-            shown[self.tree.first[v] : self.tree.last[v]] = False
-        return shown
-
-    @cached_property
-    def islands(self) -> list[dict[str, Any]]:
-        """Where the names of the largest groups stand on the map, parents before their parts."""
-        if self._points is None:
-            return []
-        found: list[dict[str, Any]] = []
-        waiting = [self.tree.root]
-        while waiting and len(found) < MOST_ISLANDS:
-            v = waiting.pop(0)
-            if v != self.tree.root:
-                x, y, reach = densest(*self._points[:, self.tree.first[v] : self.tree.last[v]])
-                above = int(self.keys[self.tree.parent[v]])
-                found.append({**self.record(v), "parent": above, "x": x, "y": y, "reach": reach})
-            kids = self._visible(v)
-            kids = kids[(kids >= self.tree.n_leaves) & (self.tree.size[kids] >= max(2, self.tree.n_leaves // 20_000))]
-            waiting += kids[np.argsort(-self.tree.size[kids], kind="stable")].tolist()
-        return found
-
-    def at(self, place: int) -> dict[str, Any]:
-        """The item at a place of the line of items, with the names of the groups around it."""
-        row = int(self.tree.leaf_order[place])
-        above = [v for v in self.tree.ancestors(row)[::-1].tolist() if v != self.tree.root]
-        text = self.text(row) if self.items is None else one_line(self.items[row], MOST_TIP)
-        return {**self.item(row), "text": text, "path": [self.name(v) for v in above]}
 
 
 def _classes(labels: Sequence[Any]) -> tuple[list[str], np.ndarray]:
     values, codes = np.unique(np.asarray([str(label) for label in labels]), return_inverse=True)
     return [one_line(value, 60) for value in values.tolist()], codes.reshape(-1)
-
-
-def _unit_square(points: Any) -> np.ndarray:
-    points = np.asarray(points, dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
-        raise InvalidInput(f"points must be finite and of shape (n, 2), got shape {points.shape}.")
-    low = points.min(axis=0)
-    return (points - low) / max(float((points.max(axis=0) - low).max()), 1e-300)

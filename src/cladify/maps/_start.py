@@ -74,7 +74,7 @@ def means_start(points: Points, cell: np.ndarray) -> np.ndarray:
         length = np.sqrt(X.multiply(X).sum(axis=1)) if is_sparse(X) else np.sqrt(np.einsum("ij,ij->i", X, X))
         share = share / np.maximum(np.asarray(length).ravel(), np.finfo(np.float32).tiny)
     with one_blas_thread():
-        mean = csr_array((share, cell, np.arange(n + 1)), shape=(n, count)).T @ X
+        mean = csr_array((share, cell, np.arange(n + 1)), shape=(n, count)).T.tocsr() @ X  # rows of X a cell at a time
         product = mean @ mean.T
         return _main_axes(product.toarray() if is_sparse(product) else product)
 

@@ -32,14 +32,16 @@ __all__ = ["layout"]
 
 _CURVE = (1.577, 0.895)  # a and b of UMAP for its default min_dist of 0.1
 _GRAVITY = 2e-3  # keeps points without neighbours near
-_SAMPLES = 16  # random points that push, a point and step
-_RATE = 1.0  # of the first step; it falls to 0
+_MOMENTUM = 0.5  # share of its last move that a point repeats
+_RATE = 1.0  # of the first step; it falls to 0,
+_FALL = 1.5  # as this power of what is left
 _PUSH = 5.0  # the mean push counts as much as this many pulls
 _CELL_PUSH = 1.0  # the same between cells: less of it keeps their order
 _HOLDS = 5  # code of core's symmetrize: a + b - ab
 _CELLS = 1000
 _CELL_STEPS = 60
-_SPREAD = 0.07  # root mean square distance of cells to the centre, for the root of the number of points
+_SPREAD = 0.07  # root mean square distance of cells to the centre, for the root of the number of points,
+_WIDEST = 10.0  # but no more: a pull falls with the distance, and in a wider map points do not reach their neighbours
 _JITTER = 0.3  # the same of points to their cell
 _STAGES = 50  # reports of progress
 
@@ -66,7 +68,8 @@ def layout(
     .. math:: \frac{1}{1 + a d^{2b}}, \qquad a = 1.577, \; b = 0.895.
 
     In every step each point moves by the sum of the pulls of its neighbours and of the pushes of 16 random points, all
-    from the positions of the step before; so the map is the same for any number of threads. The steps become shorter.
+    from the positions of the step before, and by half its last move; so the map is the same for any number of threads.
+    The steps become shorter.
     First up to 1000 cells (clusters of ``tree``, or grown along the graph) are laid out, from
     the main axes of their means or of the paths between them: that decides the order of large distances. Each point
     then starts at its cell. Time O(n k) a step, memory about 24 bytes an edge.
@@ -193,7 +196,7 @@ def _start(points: Points, weights: csr_array, tree: Tree | None, run: _Run) -> 
     between = merged(weights, cell)
     has_rows = points.form == "rows" and points.similarity.order in ("distance", "angle")
     place = means_start(points, cell) if has_rows else paths_start(between)
-    spread = max(_SPREAD * np.sqrt(n), 4.0)
+    spread = float(np.clip(_SPREAD * np.sqrt(n), 4.0, _WIDEST))
     place = scaled(place, 0.5 * spread) + 0.01 * run.random.standard_normal(place.shape)
     if len(place) < n:
         place = scaled(run.steps(between, place, _CELL_STEPS, "cells", push=_CELL_PUSH), spread)
@@ -225,12 +228,12 @@ class _Run:
             *_CURVE,
             push,
             _GRAVITY,
-            _SAMPLES,
+            _MOMENTUM,
             int(self.random.integers(2**63)),
             self.threads,
         )
         left = 1.0 - np.arange(count) / max(count, 1)
-        rates = (_RATE * left).astype(np.float32)
+        rates = (_RATE * left**_FALL).astype(np.float32)
         chunk = max(1, -(-count // _STAGES))
         with self.report.stage(stage, total=count) as advance:
             for first in range(0, count, chunk):

@@ -38,7 +38,7 @@ class Editable:
 
     @property
     def keys(self) -> np.ndarray:
-        """Key of each node, which stays the same whatever is edited; see :mod:`cladify.taxonomy._edits`."""
+        """Key of each node, which stays the same whatever is edited or updated; see :mod:`cladify.taxonomy._edits`."""
         return self._now.edited.keys
 
     def node(self, key: int) -> int:
@@ -66,7 +66,7 @@ class Editable:
     def merge(self, nodes: Sequence[int], name: str | None = None) -> int:
         """Make one group of several, in the place of the first; returns its node."""
         now = self._edit("merge", nodes, None if name is None else printable(name))
-        return now.node(max(now.edited.parts))
+        return now.node(int(now.edited.key_of[-1]))
 
     def move(self, v: int | Sequence[int], to: int) -> None:
         """Put a group or an item (or several) into group ``to``."""

@@ -1,9 +1,13 @@
 """Edits of a taxonomy: a list that can be undone and done again, and the tree that it leads to.
 
-An edit names nodes by their **key**, which never changes: the id that the node has in the tree as built, or a new
-number for a node that an edit made. Ids of the edited tree follow the rules of :class:`cladify.Tree` and may change
-with every edit; ``keys`` translates. The edited tree is always made from the tree as built by doing the edits in order,
-so undoing is leaving the last one out, and a file needs to hold nothing but the list.
+An edit names nodes by their **key**, which never changes, whatever is edited or updated. A taxonomy that was just built
+numbers its nodes; every later node, made by an edit or an update, gets a number that was never used. Ids of the edited
+tree follow the rules of :class:`cladify.Tree` and may change with every edit; ``keys`` translates. The edited tree is
+always made from the tree as built by doing the edits in order, so undoing is leaving the last one out, and a file needs
+to hold nothing but the list.
+
+Inside this module a node has a **place**: its id in the tree as built, or a number beyond those for one that an edit
+made.
 """
 
 from __future__ import annotations
@@ -31,21 +35,27 @@ class Edit:
     nodes: tuple[int, ...]
     name: str | None = None
     to: int | None = None
+    made: tuple[int, ...] = ()  #: keys of the nodes that it makes, once an update has fixed them
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values."""
-        return {"kind": self.kind, "nodes": list(self.nodes), "name": self.name, "to": self.to}
+        found: dict[str, Any] = {"kind": self.kind, "nodes": list(self.nodes), "name": self.name, "to": self.to}
+        return found | ({"made": list(self.made)} if self.made else {})
 
     @classmethod
     def from_dict(cls, data: Any) -> Edit:
         """The edit that :meth:`to_dict` described."""
         if not isinstance(data, Mapping) or data.get("kind") not in KINDS:
             raise InvalidInput(f"an edit must be one of {', '.join(KINDS)}, got {str(data)[:60]!r}.")
-        nodes, name, to = data.get("nodes"), data.get("name"), data.get("to")
-        whole = isinstance(nodes, Sequence) and all(isinstance(v, int) and not isinstance(v, bool) for v in nodes)
+        nodes, name, to, made = data.get("nodes"), data.get("name"), data.get("to"), data.get("made", [])
+        whole = _are_whole(nodes) and _are_whole(made)
         if not whole or not isinstance(name, str | None) or not isinstance(to, int | None) or isinstance(to, bool):
             raise InvalidInput(f"the edit {data.get('kind')!r} has fields of the wrong type.")
-        return cls(data["kind"], tuple(nodes or ()), name, to)
+        return cls(data["kind"], tuple(nodes or ()), name, to, tuple(made))
+
+
+def _are_whole(values: Any) -> bool:
+    return isinstance(values, Sequence) and all(isinstance(v, int) and not isinstance(v, bool) for v in values)
 
 
 @dataclass(frozen=True)
@@ -97,20 +107,30 @@ class Edited:
 
     tree: Tree
     keys: np.ndarray  # key of each node of the tree
+    places: np.ndarray  # place of each node of the tree
     names: dict[int, str]  # by key
     hidden: frozenset[int]  # keys
-    parts: dict[int, tuple[int, ...]]  # key of a merged node -> keys it was made of
+    parts: dict[int, tuple[int, ...]]  # place of a merged node -> places it was made of
+    key_of: np.ndarray  # key of each place; those that edits made are behind those of the tree as built
 
 
-def apply_edits(base: Tree, edits: Iterable[Edit]) -> Edited:
-    """The tree after all edits; an edit that cannot be done raises and says why."""
-    work = _Work(base)
+def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = None, next_key: int = 0) -> Edited:
+    """The tree after all edits; an edit that cannot be done raises and says why.
+
+    Parameters
+    ----------
+    keys : int64 array, optional
+        Keys of the nodes of ``base``; by default their numbers.
+    next_key : int
+        From here on keys are free.
+    """
+    work = _Work(base, np.arange(base.n_nodes) if keys is None else keys, next_key)
     names: dict[int, str] = {}
     hidden: set[int] = set()
     parts: dict[int, tuple[int, ...]] = {}
     for edit in edits:
-        for key in (*edit.nodes, *(() if edit.to is None else (edit.to,))):
-            work.check(key, edit.kind)
+        nodes = [work.place(key, edit.kind) for key in edit.nodes]
+        to = None if edit.to is None else work.place(edit.to, edit.kind)
         if edit.kind == "rename":
             _only(edit)
             names[edit.nodes[0]] = edit.name or ""
@@ -120,20 +140,23 @@ def apply_edits(base: Tree, edits: Iterable[Edit]) -> Edited:
             hidden ^= set(edit.nodes)
         elif edit.kind == "collapse":
             _only(edit)
-            work.collapse(edit.nodes[0])
+            work.collapse(nodes[0])
         elif edit.kind == "move":
-            if edit.to is None:
+            if to is None:
                 raise InvalidInput("move needs the node to move to.")
-            work.move(edit.nodes, edit.to)
+            work.move(nodes, to)
         else:
-            made = work.merge(edit.nodes)
-            parts[made] = edit.nodes
-            given = next((names[key] for key in edit.nodes if key in names), None)
+            made = work.merge(nodes)
+            parts[made] = tuple(nodes)
+            (key,) = work.number(edit)
+            given = next((names[old] for old in edit.nodes if old in names), None)
             if edit.name or given:
-                names[made] = edit.name or given or ""
-    tree, keys = work.tree()
-    here = set(keys[base.n_leaves :].tolist()) | {key for key in hidden if key < base.n_leaves}
-    return Edited(tree, keys, names, frozenset(hidden & here), parts)
+                names[key] = edit.name or given or ""
+    tree, places = work.tree()
+    key_of = np.concatenate([work.base_keys, np.array(list(work.made), np.int64)]) if work.made else work.base_keys
+    here = key_of[places]
+    left = hidden & set(here.tolist()) if hidden else hidden
+    return Edited(tree, here, places, names, frozenset(left), parts, key_of)
 
 
 def _only(edit: Edit) -> None:
@@ -142,18 +165,38 @@ def _only(edit: Edit) -> None:
 
 
 class _Work:
-    """Parents by key while edits are done: -1 at the root, -2 for nodes that are no more."""
+    """Parents by place while edits are done: -1 at the root, -2 for nodes that are no more."""
 
-    def __init__(self, base: Tree) -> None:
+    def __init__(self, base: Tree, keys: np.ndarray, next_key: int) -> None:
         self.base = base
         self.n = base.n_leaves
         self.parent = base.parent
         self.height = base.height
         self.changed = False
+        self.base_keys = keys
+        self.next_key = next_key or base.n_nodes
+        self.made: dict[int, int] = {}  # place of each key that an edit made
 
-    def check(self, key: int, kind: str) -> None:
-        if not 0 <= key < len(self.parent) or self.parent[key] == _GONE:
+    def place(self, key: int, kind: str) -> int:
+        """The place of a node that an edit names."""
+        place = self.made.get(key, -1)
+        if place < 0:
+            same = 0 <= key < len(self.base_keys) and self.base_keys[key] == key
+            place = key if same else int(next(iter(np.flatnonzero(self.base_keys == key)), -1))
+        if place < 0 or self.parent[place] == _GONE:
             raise InvalidInput(f"cannot {kind} node {key}: there is no such node any more.")
+        return place
+
+    def number(self, edit: Edit) -> list[int]:
+        """Give the places that an edit has made their keys: those that are fixed already, or the next ones."""
+        first = len(self.base_keys) + len(self.made)
+        count = len(self.parent) - first
+        keys = list(edit.made) if len(edit.made) == count else list(range(self.next_key, self.next_key + count))
+        if not all(key >= 0 and key not in self.made for key in keys) or np.isin(self.base_keys, keys).any():
+            raise InvalidInput(f"cannot {edit.kind}: a node that it makes is there already.")
+        self.made.update(zip(keys, range(first, first + count), strict=True))
+        self.next_key = max([self.next_key, *(key + 1 for key in keys)])
+        return keys
 
     def children(self, key: int) -> np.ndarray:
         return np.flatnonzero(self.parent == key)

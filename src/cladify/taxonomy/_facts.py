@@ -47,6 +47,12 @@ class Facts:
     full_arrays : parents and heights of that tree, optional
     points : float32 array of shape (n, 2), optional
         Where each item lies on the map.
+    far : float32 array of shape (2, k), optional
+        How far own items lie from the rest; see :mod:`cladify.taxonomy._read.nowhere`.
+    keys : int64 array, one entry a node of ``base``, optional
+        What edits call the nodes, which no update changes; their numbers, if None.
+    next_key : int
+        From here on keys are free.
     """
 
     base: Tree
@@ -62,6 +68,9 @@ class Facts:
     full_tree: Tree | None
     full_arrays: tuple[np.ndarray, np.ndarray] | None = None
     points: np.ndarray | None = None
+    far: np.ndarray | None = None
+    keys: np.ndarray | None = None
+    next_key: int = 0
 
     @cached_property
     def full(self) -> Tree:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cladify.errors import InvalidInput, InvalidType
 from cladify.taxonomy._items import as_items
+from cladify.taxonomy._kinds import column_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Kept", "keep"]
+__all__ = ["Kept", "columns_of", "keep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ class Kept:
     id_names: tuple[str | None, ...]
     columns: pa.Table
     index: Any = None
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """What each column is for a person."""
+        return {name: column_kind(self.columns.column(name)) for name in self.columns.column_names}
 
     def id_columns(self, taken: Iterable[str]) -> dict[str, pa.Array]:
         """The ids under names that are not among ``taken``."""
@@ -84,7 +91,9 @@ def keep(n: int, ids: Any = None, columns: Any = None, sources: Iterable[Any] = 
     ...
     cladify.errors.InvalidInput: ids must be different: 'a' is the id of rows 0 and 1.
     """
-    table = _as_table(columns, n)
+    if isinstance(ids, Kept):
+        return ids
+    table = columns_of(columns, n)
     if ids is not None:
         name = next(iter(getattr(ids, "column_names", getattr(ids, "columns", ()))), getattr(ids, "name", None))
         array = as_items(ids, n, what="ids")
@@ -118,7 +127,7 @@ def _is_default(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
 
 
-def _as_table(columns: Any, n: int) -> pa.Table:
+def columns_of(columns: Any, n: int) -> pa.Table:
     """Columns of plain Arrow arrays, one entry a row."""
     import pyarrow as pa
 

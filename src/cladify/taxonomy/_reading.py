@@ -70,6 +70,21 @@ class Readable(Editable):
         return self._now.facts.kept.columns
 
     @property
+    def column_kinds(self) -> dict[str, str]:
+        """What each of :attr:`columns` is: "number", "category", "time", "text", "link" or "image".
+
+        By its type; for texts by a sample of them: few short ones are categories, and paths or addresses that end as
+        pictures do are images.
+
+        >>> import cladify
+        >>> columns = {"year": [1999, 2004, 2010, 2026], "tone": ["red", "blue", "red", "blue"]}
+        >>> texts = ["red apple", "blue plum", "red car", "blue car"]
+        >>> cladify.Taxonomy.from_texts(texts, columns=columns).column_kinds
+        {'year': 'number', 'tone': 'category'}
+        """
+        return self._now.facts.kept.kinds
+
+    @property
     def points(self) -> np.ndarray | None:
         """Where each item lies on the map, a float32 array of shape (n, 2); None without vectors or a graph."""
         return self._now.facts.points
@@ -258,7 +273,7 @@ class Readable(Editable):
         nested : bool
             ``{"name", "node", "size", "children": [...]}`` as d3 takes it; otherwise a flat list of nodes with parents.
         items : bool
-            Also the items, as leaves.
+            Also the items, as leaves; a flat list with them can be read back by :meth:`from_dict`.
         """
         return nested_dict(self._now, items) if nested else flat_dict(self._now, items)
 

@@ -28,13 +28,16 @@ from cladify.taxonomy._names.model import ModelNamer, NamingCost, Outcome, as_na
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
+from cladify.taxonomy._names.words import as_strings
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
-from cladify.taxonomy._reading import Readable
+from cladify.taxonomy._report.measures import EmbeddedRows
 from cladify.taxonomy._report.report import Report, make_report
+from cladify.taxonomy._sharing import Shareable
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
@@ -55,7 +58,7 @@ class _Origin(NamedTuple):
     facts: Facts
 
 
-class Taxonomy(Readable):
+class Taxonomy(Shareable):
     """A tree for reading with items, names, suggested levels and edits; one file holds all of it.
 
     Made by :meth:`fit` from vectors or :meth:`from_texts` from texts. Nodes are those of :attr:`tree`: leaf i is item
@@ -116,6 +119,7 @@ class Taxonomy(Readable):
             angular = str(metric) in ("cosine", "dot")
             has_graph = graph is not None and n > 1
             geometry = measure(tree, X, angular, report) if dense else spread_examples(tree)
+            far = calibrate(tree, X, geometry, str(metric)) if dense and has_graph else None
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
             points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
@@ -133,6 +137,7 @@ class Taxonomy(Readable):
             sizes=level_sizes(full),
             full_tree=full,
             points=points,
+            far=far,
         )
         information = {"metric": str(metric), **(info or {})}
         self._begin(
@@ -306,7 +311,8 @@ class Taxonomy(Readable):
             )
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
-        taxonomy.info["texts"] = {"empty": sum(not text.strip() for text in texts), "different": len(set(texts))}
+        empty = sum(not text.strip() for text in texts)
+        taxonomy.info["texts"] = {"empty": empty, "different": len(set(texts)), "items": items is None}
         _check_top(taxonomy)
         return taxonomy
 
@@ -368,7 +374,7 @@ class Taxonomy(Readable):
                     else:
                         given = ask(now, chosen, batch_size=batch_size, **options)
                     for v, name in given:
-                        names[now.base_keys(v)[0] - now.n_items] = name
+                        names[now.base_nodes(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
                 if isinstance(chosen, ModelNamer):
@@ -394,7 +400,7 @@ class Taxonomy(Readable):
 
         Parameters
         ----------
-        X_new : array of shape (m, d), or list of texts for a taxonomy made by :meth:`from_texts`
+        X_new : array of shape (m, d), or one text or a list of them for a taxonomy made by :meth:`from_texts`
         levels, form
             As for :meth:`table`.
         embedder : str, optional
@@ -405,7 +411,9 @@ class Taxonomy(Readable):
         -------
         pandas.DataFrame or pyarrow.Table
             As :meth:`table`, without ``item`` and ``also_i``; ``path_confidence`` is the confidence in each step of the
-            path.
+            path. ``fit`` is the share of the taxonomy's own items that lie as far from the rest as the new one, or
+            farther, and ``nowhere`` whether that is below .01: of new items like the old ones, one in a hundred is
+            called so. With fewer than 100 items none is; both are missing where distances are not known.
         """
         check_choice("form", form, ["auto", "pandas", "arrow"])
         rows = new_rows(X_new, self._embedder, embedder)
@@ -422,7 +430,7 @@ class Taxonomy(Readable):
         ----------
         labels : list, array or column, optional
             One a row, to compare with: purity, ARI and AMI of each level, and a crosstab. Missing, empty and -1 are no
-            label.
+            label. By default the column that :meth:`from_table` was given as ``label``.
         texts : the same, optional
             What the items say, if they are only ids.
         resamples : int
@@ -447,11 +455,15 @@ class Taxonomy(Readable):
         """
         now = self._now
         resamples = check_int("resamples", resamples, low=0)
+        if labels is None and self.info.get("label") in self.columns.column_names:
+            labels = self.columns.column(self.info["label"])
         given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
         plain = None if texts is None else as_texts(texts, now.n_items)
         if self._X is None:
             self._X = read_vectors_at(self.vectors_at, now.n_items)
-        X = self._X if isinstance(self._X, np.ndarray) else None
+        X: np.ndarray | EmbeddedRows | None = self._X if isinstance(self._X, np.ndarray) else None
+        if X is None and (plain is not None or self.info.get("texts", {}).get("items")):
+            X = EmbeddedRows.of(as_strings(now.facts.items) if plain is None else as_strings(plain), self._embedder)
         metric = str(self.info.get("metric", "cosine"))
         return make_report(now, X, metric, texts=plain, labels=given, resamples=resamples)
 

@@ -31,6 +31,7 @@ export class Card {
     }
     about.push(...this.examples("Central items", data.central), ...this.examples("At the border", data.boundary));
     if (data.classes?.length && !data.leaf) about.push(make("h3", {}, "Labels"), this.bars(data.classes));
+    data.groups.sort((a, b) => b.size - a.size);
     if (data.groups.length) about.push(make("h3", {}, `Parts (${number(data.groups.length)})`), this.parts(data));
     if (!data.leaf) about.push(this.pages(node, data));
     this.element.replaceChildren(...about);
@@ -48,11 +49,11 @@ export class Card {
   async leaf(node, data) {
     const found = [];
     if (this.meta.images) found.push(make("div", { class: "thumbs large" }, this.thumb({ row: data.row, text: data.name })));
-    if (data.label !== undefined) found.push(make("p", { class: "facts" }, `Class: ${data.label}`));
+    if (data.columns?.length) found.push(make("table", { class: "values" }, make("tbody", {}, ...data.columns.map(({ name, value }) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value))))));
     if (this.meta.vectors) {
       const { results } = await this.source.like(data.row);
       found.push(make("h3", {}, "Most like it"), this.list(results.slice(0, 8).map((other) =>
-        make("button", { type: "button", onclick: () => this.actions.go(other.node, other.row) }, other.text, " ", make("small", {}, other.path)))));
+        make("span", { class: "item" }, ...(this.meta.images ? [make("span", { class: "thumb" }, this.thumb(other)), " "] : []), make("button", { type: "button", class: "text", onclick: () => this.actions.go(other.node, other.row) }, other.text), " ", make("small", {}, other.path)))));
     }
     return found;
   }
@@ -68,20 +69,21 @@ export class Card {
   // Items are texts, or pictures where the server has thumbnails of them.
   examples(title, list) {
     if (!list?.length) return [];
-    const texts = list.map((item) => (typeof item === "string" ? { text: item } : item));
-    if (this.meta.images) return [make("h3", {}, title), make("ul", { class: "thumbs" }, ...texts.map((item) => make("li", {}, this.thumb(item))))];
-    return [make("h3", {}, title), this.list(texts.map((item) => this.item(item)))];
+    if (this.meta.images) return [make("h3", {}, title), make("ul", { class: "thumbs" }, ...list.map((item) => make("li", {}, this.thumb(item))))];
+    return [make("h3", {}, title), this.list(list.map((item) => this.item(item)))];
   }
 
   thumb(item) {
-    const image = make("img", { src: `api/image?item=${item.row}`, alt: item.text, loading: "lazy", title: item.text });
+    const url = this.source.imageUrl(item.row ?? item.picture);
+    if (!url) return make("span", { class: "note" }, item.text);
+    const image = make("img", { src: url, alt: item.text, loading: "lazy", title: item.text });
     image.addEventListener("error", () => image.replaceWith(make("span", { class: "note" }, item.text)));
     return image;
   }
 
   item(item) {
     const line = make("span", { class: "item" });
-    if (this.meta.images && item.row !== undefined) line.append(make("span", { class: "thumb" }, this.thumb(item)), " ");
+    if (this.meta.images && (item.row ?? item.picture) !== undefined) line.append(make("span", { class: "thumb" }, this.thumb(item)), " ");
     line.append(item.row === undefined ? item.text : make("button", { type: "button", class: "text", onclick: () => this.actions.go(item.row, item.row) }, item.text));
     if (item.label !== undefined) line.append(" ", make("small", {}, String(item.label)));
     if (item.row !== undefined && this.meta.vectors) {
@@ -117,6 +119,10 @@ export class Card {
     if (node.parent) add("Zoom in here", () => this.actions.zoom(node));
     if (this.meta.below && data.leaf) add("Open this group", () => { location.href = `below/${data.row}/`; });
     if (this.meta.compare) add("Compare", () => this.actions.compare(node));
+    if (this.source.canWrite && data.leaf && node.parent && !this.meta.below) {
+      add("Move to…", () => this.move(node));
+      add("Hide", () => this.actions.edit({ op: "hide", node: node.id }));
+    }
     if (this.source.canWrite && !data.leaf) {
       add("Rename", () => this.rename(node, data));
       if (node.parent) {
@@ -131,7 +137,7 @@ export class Card {
 
   rename(node, data) {
     ask("Rename", (close) => {
-      const input = make("input", { type: "text", id: "new-name", value: data.name, maxlength: 300, autofocus: true });
+      const input = make("input", { type: "text", id: "new-name", value: data.name, maxlength: 300, autofocus: true, onfocus: () => input.select() });
       const form = make("form", { onsubmit: (event) => {
         event.preventDefault();
         close();

@@ -4,7 +4,13 @@ import { wrap } from "./scene.js";
 const TOO_LARGE = 0.2; // a group whose half reaches over this share of the picture is too large to be named: its parts are
 const FADE = [0.2, 0.5]; // shares of that reach from which the names of its parts begin to show, and show in full
 const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6;
-const TRIES = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0]]; // of its own width and height
+const TRIES = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0],
+  [0, -2.2], [0, 2.2], [-0.55, -1.2], [0.55, -1.2], [-0.55, 1.2], [0.55, 1.2], [0, -3], [0, 3], [-0.8, -2], [0.8, -2], [-0.8, 2], [0.8, 2]]; // of its own width and height
+
+// Whether a group is too large for its place in the picture, so that its parts stand for it.
+export function isOpen(island, scale, side) {
+  return island !== undefined && island.reach * scale > TOO_LARGE * side;
+}
 
 // The groups to name: {island, alpha, rank}, by rank and then by size.
 export function chosen(islands, root, scale, side) {

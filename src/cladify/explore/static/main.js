@@ -1,25 +1,30 @@
 // The page: holds the state, draws, and listens. The state is in the address, so that it can be shared and gone back to.
 import { Card } from "./card.js";
 import { clusterColor, css, mix } from "./colors.js";
+import { ColumnPanel } from "./columns.js";
+import { compareDialog, exportDialog, helpDialog } from "./dialogs.js";
 import { ask, byId, debounce, items, make, number, percent } from "./dom.js";
 import { Disk } from "./disk.js";
 import { PointMap } from "./map.js";
+import { flowDialog } from "./flows.js";
+import { canvas, stage, startKeys, startPointer, tip } from "./input.js";
+import { Lasso } from "./lasso.js";
 import { Nodes } from "./nodes.js";
+import { showReport } from "./report.js";
 import { FACE } from "./scene.js";
 import { startSearch } from "./search.js";
 import { EmbeddedSource, ServerSource, Stale } from "./source.js";
-import { SvgContext } from "./svg.js";
 import { SideTree } from "./tree.js";
 
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
-const canvas = byId("canvas"), stage = byId("stage"), tip = byId("tip");
 const ctx = canvas.getContext("2d", { alpha: false });
 const LEGEND = 10;
 const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-let meta, nodes, scenes, scene, card;
+let meta, nodes, scenes, scene, card, columns;
+let lasso = null, hits = [];
 let selected = null, lit = new Set(), cluster = new Map(), cutState = {}, dirty = true;
 const frames = []; // milliseconds that each picture took; the tests read them
 
@@ -33,17 +38,42 @@ function clusterOf(node) {
   return -1;
 }
 
+// How many of the items that a search found are in a node: places on the line of items, sorted.
+function hitsOf(node) {
+  if (!hits.length || node.more) return 0;
+  const before = (place) => {
+    let low = 0, high = hits.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (hits[middle] < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return before(node.place + node.size) - before(node.place);
+}
+
+let litText = "";
+async function light(text) {
+  litText = text;
+  const found = text.length > 1 ? await source.hits(text).catch(() => null) : null;
+  if (litText !== text) return;
+  hits = found?.places ?? [];
+  await scenes.map?.light(found?.total ? text : "").catch(() => {});
+  draw();
+}
+
 function style() {
   const night = dark(), neutral = night ? [42, 50, 59] : [227, 231, 236], ground = night ? [20, 24, 29] : [255, 255, 255];
   const color = (node) => {
     const index = clusterOf(node);
-    return index < 0 ? neutral : mix(clusterColor(index, night), ground, Math.min(0.5, 0.1 * ((node.depth ?? 0) % 3)));
+    return index < 0 ? neutral : mix(clusterColor(index, night), ground, (night ? 0.62 : 0.7) + 0.06 * ((node.depth ?? 0) % 3));
   };
   return {
     color, dark: night, face: FACE, line: night ? "#4b5763" : "#b4bdc8", neutral: css(neutral),
-    fill: (node) => (clusterOf(node) < 0 ? (night ? "#7d8a97" : "#8a95a1") : css(color(node))),
+    fill: (node) => (clusterOf(node) < 0 ? (night ? "#7d8a97" : "#8a95a1") : css(clusterColor(clusterOf(node), night))),
     edge: css(ground), ink: night ? "#eef1f4" : "#10151a", veil: night ? "rgb(20 24 29 / 78%)" : "rgb(255 255 255 / 82%)",
-    mark: night ? "#ffa36b" : "#b3390a", ground: css(ground), selected, lit,
+    mark: night ? "#ffa36b" : "#b3390a", ground: css(ground), selected, lit, hits: hitsOf,
   };
 }
 
@@ -82,6 +112,8 @@ function address(push) {
   if (nameOf(scene) !== Object.keys(scenes)[0]) parts.set("view", nameOf(scene));
   if (selected && selected !== nodes.root) parts.set("node", selected.id);
   for (const key of ["level", "n", "height"]) if (cutState[key] !== undefined) parts.set(key, cutState[key]);
+  if (columns?.by !== null && columns?.column) parts.set("color", columns.by);
+  if (columns?.filter) parts.set("filter", columns.filter);
   const hash = "#" + parts;
   if (hash === location.hash || (hash === "#" && !location.hash)) return;
   history[push ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash);
@@ -94,6 +126,10 @@ function nameOf(wanted) {
 async function restore() {
   const parts = new URLSearchParams(location.hash.slice(1));
   setView(parts.get("view"), false);
+  columns.filter = parts.get("filter");
+  columns.by = parts.has("color") && columns.columns[Number(parts.get("color"))] ? Number(parts.get("color")) : null;
+  byId("colorby").value = columns.by ?? "";
+  await showColumns();
   const cut = {};
   for (const key of ["level", "n", "height"]) if (parts.has(key)) cut[key] = Number(parts.get(key));
   await setCut(Object.keys(cut).length ? cut : firstCut(), false);
@@ -105,6 +141,7 @@ function select(node, { push = true, zoom = false, animate = true } = {}) {
   selected = node;
   if (zoom) scene.zoomTo(node.kids || !node.parent ? node : node.parent, animate && !still.matches);
   showPath(node);
+  if (push) showTab("card");
   card.show(node).catch(complain);
   byId("live").textContent = `${node.name}, ${items(node.size)}`;
   address(push);
@@ -142,6 +179,8 @@ function notify(message) {
 function setView(name, push = true) {
   scene = scenes[name] ?? Object.values(scenes)[0];
   for (const button of byId("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === nameOf(scene)));
+  byId("lasso").hidden = !lasso || scene !== scenes.map;
+  if (scene !== scenes.map) lasso?.turn(false);
   showLegend();
   if (selected) scene.zoomTo(selected.kids || !selected.parent ? selected : selected.parent, false);
   address(push);
@@ -155,19 +194,94 @@ function firstCut() {
   return { level: meta.levels.reduce((best, level, i) => (far(level) < far(meta.levels[best]) ? i : best), 0) };
 }
 
-// Colours and names of the largest groups of the cut; names on the map keep off it.
+// What the colours mean: the largest groups of the cut, or the values of a column; names on the map keep off it.
 function showLegend() {
-  const map = scenes.map, list = byId("legend"), shown = map && scene === map ? map.names.slice(0, LEGEND) : [];
-  list.hidden = shown.length < 2;
-  list.replaceChildren(...shown.map((group) => {
-    const dot = make("span", { class: "dot", "aria-hidden": "true" });
-    dot.style.background = css(mix(clusterColor(group.color, dark()), dark() ? [255, 255, 255] : [0, 0, 0], 0.12));
-    return make("li", {}, make("button", { type: "button", onclick: () => go(group.id).catch(complain) }, dot, make("span", { class: "name" }, group.name), make("small", {}, number(group.size))));
-  }));
-  if (map && map.names.length > shown.length && shown.length) list.append(make("li", { class: "note" }, `${number(map.names.length - shown.length)} more`));
+  const map = scenes.map, list = byId("legend"), here = map && scene === map, column = columns?.column;
+  list.replaceChildren(...(!here ? [] : column ? valueLegend() : groupLegend(map)));
+  list.hidden = list.children.length < 2;
   if (!map) return;
-  const around = stage.getBoundingClientRect(), box = list.getBoundingClientRect();
-  map.keep = list.hidden ? [] : [{ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }];
+  const around = stage.getBoundingClientRect();
+  map.aside = list.hidden ? 0 : list.offsetLeft + list.offsetWidth;
+  map.keep = [list, byId("lasso"), byId("filtered")].filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect()).map((box) => ({ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }));
+}
+
+function legendRow(color, name, count, action, pressed) {
+  const dot = make("span", { class: "dot", "aria-hidden": "true" });
+  dot.style.background = color;
+  return make("li", {}, make("button", { type: "button", onclick: action, "aria-pressed": pressed }, dot, make("span", { class: "name" }, name), make("small", {}, count === undefined ? "" : number(count))));
+}
+
+function groupLegend(map) {
+  const names = map.namesInView(), shown = names.slice(0, LEGEND), rows = shown.map((group) => legendRow(css(clusterColor(group.color, dark())), group.name, group.size, () => go(group.id).catch(complain)));
+  if (names.length > shown.length && shown.length) rows.push(make("li", { class: "note" }, `${number(names.length - shown.length)} more`));
+  return rows;
+}
+
+// Rows of a category filter by it; numbers and times have a scale.
+function valueLegend() {
+  const { rows, more, low, high, colors } = columns.legend(), title = make("li", { class: "title" }, columns.column.name);
+  if (!rows) {
+    const strip = make("span", { class: "strip", "aria-hidden": "true" }, ...colors.map((color) => { const cell = make("span"); cell.style.background = color; return cell; }));
+    return [title, make("li", {}, strip, make("span", { class: "ends" }, make("span", {}, low), make("span", {}, high)))];
+  }
+  const chosen = columns.chosen.get(columns.by) ?? new Set();
+  const found = rows.map(({ name, bin, count, color }) => legendRow(color, name, count, () => columns.choose(columns.by, chosen.has(bin) ? new Set([...chosen].filter((other) => other !== bin)) : new Set([...chosen, bin])), String(chosen.has(bin))));
+  return [title, ...found, ...(more > 0 ? [make("li", { class: "note" }, `${number(more)} more`)] : [])];
+}
+
+// Points by the chosen column and filters.
+async function showColumns() {
+  await scenes.map?.show(columns.filter, columns.column, columns.by);
+  columns.ask();
+  showLegend();
+  draw();
+}
+
+function columnsChanged() {
+  address(true);
+  showColumns().catch(complain);
+}
+
+// --- the tabs of the side ---------------------------------------------------------------------------------------------
+
+function showTab(name) {
+  for (const tab of byId("tabs").children) {
+    const on = tab.dataset.tab === name;
+    tab.setAttribute("aria-selected", String(on));
+    tab.tabIndex = on ? 0 : -1;
+    byId(tab.dataset.tab).hidden = !on;
+  }
+  if (name === "report") showReport(byId("report"), source, (id) => go(id).catch(complain)).catch(complain);
+  if (name === "columns") columns.count().catch(complain);
+}
+
+function startTabs() {
+  const names = [["card", "Group"], ...(meta.columns?.length ? [["columns", "Columns"]] : []), ...(embedded ? [] : [["report", "Report"]]), ["lassoed", "Lasso"]];
+  byId("tabs").hidden = names.length < 3;
+  byId("tabs").replaceChildren(...names.map(([name, text]) => make("button", { type: "button", role: "tab", "data-tab": name, id: `tab-${name}`, "aria-controls": name, onclick: () => showTab(name) }, text)));
+  byId("tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], list = [...byId("tabs").children];
+    if (!step) return;
+    const next = list[(list.indexOf(document.activeElement) + step + list.length) % list.length];
+    next.focus();
+    next.click();
+  });
+  byId("colorby").closest("label").hidden = !(meta.columns?.length && meta.points);
+  byId("colorby").addEventListener("change", (event) => columns.colorBy(event.target.value === "" ? null : Number(event.target.value)));
+  byId("tab-lassoed").hidden = true;
+  showTab("card");
+}
+
+function startLasso() {
+  byId("lasso").hidden = true;
+  if (!scenes.map || embedded) return;
+  lasso = new Lasso(scenes.map, source, { edit, go: (id) => go(id).catch(complain), filter: () => columns.filter, list: (item) => card.item(item) });
+  lasso.shown = () => { byId("tab-lassoed").hidden = false; showTab("lassoed"); draw(); };
+  byId("lasso").addEventListener("click", () => {
+    if (!lasso.on && !byId("lassoed").hidden) showTab("card");
+    byId("tab-lassoed").hidden = !lasso.on || !byId("lassoed").childElementCount;
+    draw();
+  });
 }
 
 let cutTurn = 0;
@@ -177,10 +291,10 @@ async function setCut(by, push = true) {
   if (mine !== cutTurn) return;
   cutState = by;
   scenes.map?.colour(answer);
-  cluster = scenes.map?.color ?? new Map(answer.nodes.map((id, index) => [id, index]));
+  cluster = scenes.map ? new Map(scenes.map.color) : new Map(answer.nodes.map((id, index) => [id, index]));
   byId("count").value = answer.n;
   if (by.height === undefined) byId("slider").value = by.level !== undefined || cutBy() === "count" ? slideOf(answer.n) : byId("slider").value;
-  byId("sizes").textContent = `${number(answer.n)} cluster${answer.n === 1 ? "" : "s"}: smallest ${number(answer.smallest)}, median ${number(answer.median)}, largest ${number(answer.largest)}`;
+  byId("sizes").textContent = `of ${number(answer.smallest)} to ${items(answer.largest)}, median ${number(answer.median)}`;
   for (const button of byId("levels").children) button.setAttribute("aria-pressed", String(by.level !== undefined && Number(button.dataset.level) === by.level));
   showLegend();
   address(push);
@@ -211,127 +325,6 @@ function startCut() {
   byId("cutby").replaceChildren(...kinds);
 }
 
-// --- pointer and keys -------------------------------------------------------------------------------------------------
-
-function startPointer() {
-  const pointers = new Map();
-  let moved = 0, spread = 0;
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const [x, y] = at(event);
-    scene.wheel(x, y, Math.exp(Math.max(-1, Math.min(1, event.deltaY / 400))), stage.clientWidth, stage.clientHeight);
-    showPath(scene.focus());
-    draw();
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    canvas.setPointerCapture(event.pointerId);
-    pointers.set(event.pointerId, at(event));
-    moved = 0;
-    spread = 0;
-    tip.hidden = true;
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = at(event), old = pointers.get(event.pointerId);
-    if (!old) return hover(x, y);
-    moved += Math.abs(x - old[0]) + Math.abs(y - old[1]);
-    pointers.set(event.pointerId, [x, y]);
-    if (pointers.size === 1 && moved > 4) scene.pan(x - old[0], y - old[1], stage.clientWidth, stage.clientHeight);
-    if (pointers.size === 2) {
-      const [a, b] = [...pointers.values()], apart = Math.hypot(a[0] - b[0], a[1] - b[1]);
-      if (spread) scene.wheel((a[0] + b[0]) / 2, (a[1] + b[1]) / 2, spread / apart, stage.clientWidth, stage.clientHeight);
-      spread = apart;
-    }
-    draw();
-  });
-  const up = (event) => {
-    if (!pointers.delete(event.pointerId)) return;
-    if (event.type === "pointerup" && moved <= 4) {
-      const found = scene.pick?.(...at(event)), node = scene.hit(...at(event));
-      if (found) choose(found).catch(complain);
-      else if (node && !node.more) {
-        lit = new Set();
-        select(node, { zoom: node.kids > 0 });
-      }
-    }
-  };
-  canvas.addEventListener("pointerup", up);
-  canvas.addEventListener("pointercancel", up);
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
-}
-
-// A click on the map: a name leads into its group, a point to its item.
-async function choose(found) {
-  if (found.id !== undefined) return go(found.id);
-  const { row } = await source.at(found.place, found.index);
-  const node = row === undefined ? null : await nodes.reach(row);
-  if (node) select(node);
-}
-
-const ofItem = debounce(40, async (found, x, y) => {
-  const item = await source.at(found.place, found.index).catch(() => null);
-  if (!item || pointed !== found) return;
-  const image = meta.images ? [make("img", { src: `api/image?item=${item.row}`, alt: "" })] : [];
-  showTip([...image, make("span", {}, item.text), make("small", {}, [item.label, ...item.path].filter(Boolean).join(" › "))], x, y);
-});
-let pointed = null;
-
-function hover(x, y) {
-  if (scene.pick) {
-    pointed = scene.pick(x, y);
-    canvas.style.cursor = pointed ? "pointer" : "grab";
-    if (pointed?.place !== undefined) return ofItem(pointed, x, y);
-    return pointed ? showTip([pointed.name, make("small", {}, items(pointed.size))], x, y) : (tip.hidden = true);
-  }
-  canvas.style.cursor = "default";
-  const node = scene.hit(x, y);
-  if (!node) return (tip.hidden = true);
-  showTip([node.name, make("small", {}, node.more ? "not shown one by one" : items(node.size))], x, y);
-}
-
-function showTip(content, x, y) {
-  tip.replaceChildren(...content);
-  tip.hidden = false;
-  tip.style.left = `${Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 6)}px`;
-  tip.style.top = `${Math.min(y + 14, stage.clientHeight - tip.offsetHeight - 6)}px`;
-}
-
-function startKeys() {
-  canvas.addEventListener("keydown", (event) => {
-    const node = selected ?? nodes.root, row = node.parent?.children ?? [node], i = row.indexOf(node);
-    const step = {
-      ArrowUp: () => node.parent && select(node.parent),
-      ArrowDown: async () => {
-        const inside = await nodes.reach((await source.children([node.id])).children[node.id]?.[0]?.id ?? -1).catch(() => null);
-        if (inside) select(inside);
-      },
-      ArrowLeft: () => i > 0 && select(row[i - 1]),
-      ArrowRight: () => i < row.length - 1 && !row[i + 1].more && select(row[i + 1]),
-      Enter: () => select(node, { zoom: true }),
-      Escape: () => select(node.parent ?? nodes.root, { zoom: true }),
-      Home: () => select(nodes.root, { zoom: true }),
-      "+": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 0.8, stage.clientWidth, stage.clientHeight); draw(); },
-      "-": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 1.25, stage.clientWidth, stage.clientHeight); draw(); },
-    }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    Promise.resolve(step()).catch(complain);
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) {
-      event.preventDefault();
-      byId("query").focus();
-    }
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) {
-      event.preventDefault();
-      edit({ op: event.shiftKey ? "redo" : "undo" });
-    }
-  });
-}
-
 // --- edits, export, compare -------------------------------------------------------------------------------------------
 
 async function edit(action) {
@@ -349,7 +342,7 @@ async function edit(action) {
 async function reload(node) {
   const keep = node ?? selected?.id;
   await load();
-  await setCut(cutState, false).catch(() => setCut({ n: 1 }, false));
+  await setCut((cutState.level ?? 0) < Math.max(1, meta.levels.length) ? cutState : firstCut(), false); // an edit may have taken the level away
   const found = keep === undefined ? null : await nodes.reach(keep).catch(() => null);
   select(found ?? nodes.root, { push: false, zoom: true, animate: false });
 }
@@ -361,7 +354,7 @@ const series = (version) => version?.split("-")[0];
 async function conflict(action, before) {
   const name = (id) => nodes.get(id)?.name ?? `cluster ${id}`;
   const what = { rename: () => `Rename “${name(action.node)}” to “${action.name}”`, merge: () => `Merge “${name(action.node)}” with “${name(action.with)}”`,
-    move: () => `Move “${name(action.node)}” into “${name(action.to)}”`, collapse: () => `Collapse “${name(action.node)}”`,
+    move: () => `Move ${action.polygon ? "the selected items" : `“${name(action.node)}”`} into “${name(action.to)}”`, collapse: () => `Collapse “${name(action.node)}”`,
     hide: () => `Hide or show “${name(action.node)}”`, undo: () => "Undo the last edit", redo: () => "Redo the last undone edit" }[action.op]();
   await reload();
   const replaced = series(before) !== series(source.version);
@@ -397,6 +390,8 @@ function startWatch() {
   addEventListener("focus", () => look().catch(() => {}));
 }
 
+const showFlows = () => flowDialog(source, cutState, dark(), meta.title, (id) => go(id).catch(complain)).catch(complain);
+
 function showEdits() {
   for (const [id, count] of [["undo", meta.edits?.done], ["redo", meta.edits?.undone]]) {
     byId(id).hidden = !source.canWrite || !(meta.edits?.done || meta.edits?.undone);
@@ -409,56 +404,6 @@ function showEdits() {
 function hiddenDialog() {
   ask("Show again which cluster?", (close) => [make("ul", { class: "rows" }, ...meta.hidden.map((node) => make("li", {},
     make("button", { type: "button", onclick: () => { close(); edit({ op: "hide", node: node.id }); } }, node.name, " ", make("small", {}, items(node.size))))))]);
-}
-
-function exportDialog() {
-  const cut = Object.fromEntries(Object.entries(cutState));
-  const link = (text, what) => make("li", {}, make("a", { href: source.exportUrl(what), download: "" }, text));
-  ask("Export", () => [make("ul", { class: "rows" },
-    ...(embedded ? [] : [
-      link("Labels of this cut, CSV", { what: "labels", format: "csv", ...cut }),
-      link("Labels of this cut, Parquet", { what: "labels", format: "parquet", ...cut }),
-      link("Table of all levels, CSV", { what: "table", format: "csv" }),
-      link("Table of all levels, Parquet", { what: "table", format: "parquet" }),
-      link("Whole tree, Newick", { what: "newick" }),
-      link("Whole tree, nested JSON", { what: "json" }),
-      ...(selected?.parent && selected.kids ? [
-        link(`“${clip(selected.name)}” and below, Newick`, { what: "newick", node: selected.id }),
-        link(`“${clip(selected.name)}” and below, nested JSON`, { what: "json", node: selected.id }),
-      ] : []),
-    ]),
-    make("li", {}, make("button", { type: "button", onclick: () => canvas.toBlob((blob) => keep(blob, "png")) }, "This picture, PNG")),
-    make("li", {}, make("button", { type: "button", onclick: () => keep(svgPicture(), "svg") }, "This picture, SVG")))]);
-}
-
-const clip = (text) => (text.length > 40 ? `${text.slice(0, 39)}…` : text);
-
-function svgPicture() {
-  const sheet = new SvgContext(stage.clientWidth, stage.clientHeight, document.createElement("canvas").getContext("2d"));
-  paintOn(sheet, sheet.width, sheet.height);
-  return new Blob([sheet.toString()], { type: "image/svg+xml" });
-}
-
-function keep(blob, ending) {
-  const url = URL.createObjectURL(blob), name = meta.title.replace(/[^\w-]+/g, "-").slice(0, 60) || "cladify";
-  make("a", { href: url, download: `${name}-${nameOf(scene)}.${ending}` }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}
-
-async function compareDialog(node) {
-  const data = await source.compare((node ?? selected ?? nodes.root).id);
-  ask(`Compared with ${data.other}`, () => [
-    make("p", {}, `Agreement of the two trees: ${data.agreement.map(({ name, value }) => `${name} ${value.toFixed(3)}`).join(", ")}.`),
-    make("p", { class: "note" }, data.size === 1 ? `Where “${data.name}” is in the other tree:` : `Where the ${items(data.size)} of “${data.name}” are in the other tree:`),
-    make("table", {}, make("thead", {}, make("tr", {}, ...["Its cluster there, by some of the items", "Shared, of its size", "Share"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...data.rows.map((row) => make("tr", {}, make("td", {}, row.name), make("td", { class: "n" }, `${number(row.shared)} of ${number(row.size)}`),
-      make("td", { class: "n" }, percent(row.share)))))),
-  ]);
-}
-
-function helpDialog() {
-  const keys = [["Click", "select a cluster and zoom in"], ["Wheel, pinch, + −", "zoom"], ["Drag", "move"], ["Arrow keys", "parent, first part, siblings"],
-    ["Enter / Escape", "zoom in / out"], ["Home", "the whole tree"], ["/", "search"], ["Ctrl Z", "undo an edit"]];
-  ask("Keys and gestures", () => [make("dl", {}, ...keys.flatMap(([key, what]) => [make("dt", {}, key), make("dd", {}, what)]))]);
 }
 
 // --- start ------------------------------------------------------------------------------------------------------------
@@ -479,6 +424,7 @@ async function load() {
   for (const each of Object.values(scenes ?? {})) each.reset?.();
   await scenes?.map?.load();
   if (card) card.meta = meta;
+  columns?.start(meta);
   showEdits();
 }
 
@@ -497,19 +443,27 @@ async function start() {
   scene = Object.values(scenes)[0];
   setTheme(theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   byId("views").replaceChildren(...Object.keys(scenes).map((name) => make("button", { type: "button", "data-view": name, "aria-pressed": "false", onclick: () => setView(name) }, name[0].toUpperCase() + name.slice(1))));
-  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(node).catch(complain) });
+  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(source, node.id, showFlows).catch(complain) });
   source.onState = (up) => { byId("offline").hidden = up; if (up) draw(); };
+  byId("fold").addEventListener("click", () => byId("fold").setAttribute("aria-expanded", String(document.body.classList.toggle("unfolded"))));
   byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
   byId("undo").addEventListener("click", () => edit({ op: "undo" }));
   byId("redo").addEventListener("click", () => edit({ op: "redo" }));
   byId("unhide").addEventListener("click", hiddenDialog);
-  byId("export").addEventListener("click", exportDialog);
+  byId("export").addEventListener("click", () => exportDialog({ source, embedded, cut: cutState, filter: columns.filter, selected, canvas, title: meta.title, view: nameOf(scene), size: [stage.clientWidth, stage.clientHeight], paint: paintOn }));
   byId("help").addEventListener("click", helpDialog);
   byId("compare").hidden = !meta.compare;
-  byId("compare").addEventListener("click", () => compareDialog().catch(complain));
+  byId("compare").addEventListener("click", () => compareDialog(source, (selected ?? nodes.root).id, showFlows).catch(complain));
+  columns = new ColumnPanel(source, meta, { dark, changed: columnsChanged, colored: columnsChanged });
+  if (scenes.map) scenes.map.onColours = () => { showLegend(); draw(); };
+  startTabs();
   startCut();
-  startSearch(source, go);
-  startPointer();
+  startSearch(source, go, light);
+  startLasso();
+  startPointer({
+    get scene() { return scene; }, get scenes() { return scenes; }, get lasso() { return lasso; }, get selected() { return selected; }, get meta() { return meta; },
+    nodes, source, select, go, draw, showPath, complain, edit, forgetPath: () => { lit = new Set(); },
+  });
   startKeys();
   addEventListener("popstate", () => restore().catch(complain));
   new ResizeObserver(() => { showLegend(); draw(); }).observe(stage);
@@ -517,7 +471,7 @@ async function start() {
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), pointAt: (place) => scenes.map?.screen(place) };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), hits: () => hits.length, pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

@@ -1,18 +1,19 @@
 // The map: items as points, similar ones near each other, with the names of groups on their islands. The server sends a
 // sample of the items in sight; coming closer brings more of them.
-import { clusterColor, css, mix } from "./colors.js";
+import { COLORS, binColor, clusterColor, css, grey, mix } from "./colors.js";
 import { Dots } from "./dots.js";
-import { arrange, chosen, write } from "./labels.js";
+import { arrange, chosen, isOpen, write } from "./labels.js";
 import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
 
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
-const COLORS = 24, AGAIN = 200; // colours, and how bad it is to use one again
+const MARKED = 3000; // of what a search found
+const AGAIN = 200; // how bad it is to use a colour again
 
 export class PointMap extends Scene {
   constructor(nodes, source, onNews) {
     super(nodes);
-    Object.assign(this, { source, onNews, dots: new Dots(), islands: [], starts: [], ends: [], color: new Map(), names: [], keep: [] });
+    Object.assign(this, { source, onNews, dots: new Dots(), islands: [], starts: [], ends: [], color: new Map(), names: [], keep: [], only: {}, column: null, found: null });
     this.x = this.y = new Float64Array(0);
     this.place = new Uint32Array(0);
     this.bounds = { left: 0, top: 0, right: 1, bottom: 1 };
@@ -32,25 +33,56 @@ export class PointMap extends Scene {
 
   async fetch(left = 0, top = 0, side = 1) {
     const turn = (this.turn = (this.turn ?? 0) + 1);
-    const data = new DataView(await this.source.points({ left, top, side }));
+    this.window = [left, top, side];
+    const buffer = await this.source.points({ left, top, side, ...this.only });
     if (turn !== this.turn) return;
+    const data = new DataView(buffer);
     const window = [0, 8, 16].map((at) => data.getFloat64(at, true)), count = data.getUint32(28, true), unit = window[2] / 65535;
     this.whole = (data.getUint32(24, true) === 1 && side >= 1) || this.source.sampled === true;
     this.place = new Uint32Array(data.buffer.slice(32, 32 + 4 * count));
     const across = new Uint16Array(data.buffer.slice(32 + 4 * count, 32 + 6 * count)), down = new Uint16Array(data.buffer.slice(32 + 6 * count, 32 + 8 * count));
     this.x = Float64Array.from(across, (value) => window[0] + value * unit);
     this.y = Float64Array.from(down, (value) => window[1] + value * unit);
+    this.codes = this.only.column === undefined ? null : new Uint8Array(data.buffer.slice(32 + 8 * count, 32 + 9 * count));
     this.lit = null;
     this.onNews();
+  }
+
+  // Items that a search finds, in the same part of the plane.
+  async light(q) {
+    this.q = q;
+    if (!q) this.found = null;
+    else {
+      const [left, top, side] = this.window ?? [0, 0, 1], { column: _, ...only } = this.only;
+      const data = new DataView(await this.source.points({ left, top, side, ...only, q })), count = data.getUint32(28, true), step = Math.ceil(count / MARKED) || 1;
+      if (q !== this.q) return;
+      const at = (from, origin) => Array.from({ length: Math.floor((count + step - 1) / step) }, (_, i) => origin + (data.getUint16(from + 2 * i * step, true) * data.getFloat64(16, true)) / 65535);
+      this.found = { x: at(32 + 4 * count, data.getFloat64(0, true)), y: at(32 + 6 * count, data.getFloat64(8, true)) };
+    }
+    this.onNews();
+  }
+
+  // The place of the plane at a pixel.
+  plane(x, y) {
+    const { scale, left, top } = this.last;
+    return [(x - left) / scale, (y - top) / scale];
+  }
+
+  // Show only items that pass the filters, coloured by a column (null: by their group).
+  show(filter, column, index) {
+    this.column = column;
+    this.only = { ...(filter ? { filter } : {}), ...(column ? { column: index } : {}) };
+    return this.fetch(...(this.window ?? []));
   }
 
   // After a zoom the server may know more points than are drawn.
   refine() {
     clearTimeout(this.wait);
-    if (this.whole) return;
+    if (this.whole) { this.wait = setTimeout(() => this.onColours?.(), 160); return; }
     this.wait = setTimeout(() => {
       const { x, y, zoom } = this.camera, side = Math.min(1, 1.6 / zoom), inside = (v) => Math.max(0, Math.min(1 - side, v - side / 2));
-      this.fetch(inside(x), inside(y), side).catch(() => {});
+      this.onColours?.();
+      this.fetch(inside(x), inside(y), side).then(() => this.q && this.light(this.q)).catch(() => {});
     }, 160);
   }
 
@@ -73,29 +105,57 @@ export class PointMap extends Scene {
   // The part of the plane that the picture shows.
   view(width, height) {
     const { left, right, top, bottom } = this.bounds, c = this.camera;
-    const aside = this.keep.length && width > 700 ? this.keep[0].x + this.keep[0].w : 0; // beside the legend, where there is room
+    const aside = width > 700 ? this.aside ?? 0 : 0; // beside the legend, where there is room
     const unit = Math.min((width - aside - 2 * MARGIN) / Math.max(right - left, 1e-9), (height - 2 * MARGIN) / Math.max(bottom - top, 1e-9));
     if (c.x === null) Object.assign(c, { x: (left + right) / 2, y: (top + bottom) / 2 });
     const scale = unit * c.zoom, middle = (width + aside) / 2;
     return { scale, left: middle - c.x * scale, top: height / 2 - c.y * scale, unit, middle };
   }
 
-  // Clusters of a cut are stretches of the line of items; near ones get colours that are far apart.
+  // Clusters of a cut are stretches of the line of items. Where the picture is so close that one fills it, its parts have
+  // colours of their own.
   colour(cut) {
-    this.starts = cut.starts ?? [];
-    this.ends = cut.ends ?? [];
-    this.nodesOfCut = cut.nodes;
-    const island = new Map(this.islands.map((each) => [each.id, each])), seen = [], color = new Map();
-    const sorted = cut.nodes.map((id, i) => ({ id, i, island: island.get(id) })).sort((a, b) => (b.island?.size ?? 0) - (a.island?.size ?? 0));
+    this.cut = cut;
+    this.key = null;
+    this.color = new Map();
+    this.recolour(1, Infinity);
+  }
+
+  recolour(scale, side) {
+    const island = new Map(this.islands.map((each) => [each.id, each])), parts = new Map(), found = [];
+    for (const each of this.islands) parts.set(each.parent, [...(parts.get(each.parent) ?? []), each]);
+    const visit = (id, start, end) => {
+      const inside = isOpen(island.get(id), scale, side) ? (parts.get(id) ?? []).toSorted((a, b) => a.first - b.first) : [];
+      let at = start;
+      if (inside.length > 1) for (const part of inside) {
+        if (part.first > at) found.push([id, at, part.first]);
+        visit(part.id, part.first, part.first + part.size);
+        at = part.first + part.size;
+      }
+      if (at < end) found.push([id, at, end]);
+    };
+    this.cut?.nodes.forEach((id, i) => visit(id, this.cut.starts?.[i] ?? 0, this.cut.ends?.[i] ?? 0));
+    const key = found.map(([id]) => id).join();
+    if (key === this.key) return false;
+    this.key = key;
+    [this.nodesOfCut, this.starts, this.ends] = [0, 1, 2].map((i) => found.map((each) => each[i]));
+    this.spread([...new Set(this.nodesOfCut)].map((id, i) => ({ id, i, island: island.get(id) })));
+    return true;
+  }
+
+  // Groups that are near each other get colours that are far apart; those that have one keep it.
+  spread(groups) {
+    const seen = [], color = new Map(), known = (id) => this.color.has(id);
+    const sorted = groups.sort((a, b) => (b.island?.size ?? 0) - (a.island?.size ?? 0));
     const palette = Array.from({ length: COLORS }, (_, i) => clusterColor(i, false));
-    const alike = palette.map((a) => palette.map((b) => Math.exp(-Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]) / 70)));
-    for (const { id, i, island: here } of sorted) {
-      let best = i % COLORS;
-      if (here && seen.length < 300) {
+    const alike = palette.map((one) => palette.map((two) => Math.exp(-Math.hypot(one[0] - two[0], one[1] - two[1], one[2] - two[2]) / 70)));
+    for (const { id, i, island: here } of [...sorted.filter((each) => known(each.id)), ...sorted.filter((each) => !known(each.id))]) {
+      let best = this.color.get(id) ?? i % COLORS;
+      if (here && !known(id) && seen.length < 300) {
         const cost = palette.map((_, c) => 0.02 * c + seen.reduce((sum, other) => sum + (other.color === c ? AGAIN : 0) + alike[c][other.color] / (0.003 + (other.x - here.x) ** 2 + (other.y - here.y) ** 2), 0));
         best = cost.indexOf(Math.min(...cost));
-        seen.push({ x: here.x, y: here.y, color: best });
       }
+      if (here) seen.push({ x: here.x, y: here.y, color: best });
       color.set(id, best);
     }
     this.color = color;
@@ -140,13 +200,14 @@ export class PointMap extends Scene {
   paints(style) {
     const pick = style.selected, chosenNode = pick?.parent && pick.kids ? pick : null;
     if (this.lit?.pick === chosenNode && this.lit.dark === style.dark) return this.lit;
-    const n = this.x.length, colors = new Uint8Array(4 * n), places = new Float32Array(2 * n), ink = style.dark ? [255, 255, 255] : [0, 0, 0];
-    const palette = Array.from({ length: COLORS }, (_, i) => mix(clusterColor(i, style.dark), ink, style.dark ? 0.1 : 0.12)), grey = style.dark ? [125, 138, 151] : [138, 149, 161];
+    const n = this.x.length, colors = new Uint8Array(4 * n), places = new Float32Array(2 * n);
+    const palette = this.codes && this.column ? Array.from({ length: 256 }, (_, code) => binColor(this.column, code, style.dark)) : Array.from({ length: COLORS }, (_, i) => clusterColor(i, style.dark));
+    const none = grey(style.dark);
     let cluster = 0;
     for (let i = 0; i < n; i++) {
       while (cluster < this.starts.length && this.ends[cluster] <= this.place[i]) cluster++;
       const inCut = cluster < this.starts.length && this.starts[cluster] <= this.place[i];
-      const color = inCut ? palette[this.color.get(this.nodesOfCut[cluster]) ?? 0] : grey;
+      const color = this.codes && this.column ? palette[this.codes[i]] : inCut ? palette[this.color.get(this.nodesOfCut[cluster]) ?? 0] : none;
       const inside = !chosenNode || (this.place[i] >= chosenNode.place && this.place[i] < chosenNode.place + chosenNode.size);
       colors.set([...color, inside ? 215 : 40], 4 * i);
       places[2 * i] = this.x[i];
@@ -161,23 +222,35 @@ export class PointMap extends Scene {
   }
 
   draw(ctx, width, height, style) {
-    const view = this.view(width, height), { scale, left, top } = view, { colors, soft } = this.paints(style);
+    const view = this.view(width, height), { scale, left, top } = view;
+    if (!this.goal && !this.column && this.recolour(scale, Math.min(width, height))) this.onColours?.();
+    const { colors, soft } = this.paints(style);
     if (soft && ctx.drawImage) {
       ctx.imageSmoothingEnabled = true;
+      ctx.globalAlpha = Math.min(1, 3 / this.camera.zoom); // close by, points say more than regions
       ctx.drawImage(soft.canvas, soft.left * scale + left, soft.top * scale + top, soft.side * scale, soft.side * scale);
+      ctx.globalAlpha = 1;
     }
     const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
     if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size)) this.oneByOne(ctx, width, height, view, size, colors);
+    this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));
     const place = (island) => [island.x * scale + left, island.y * scale + top];
     this.boxes = arrange(ctx, candidates, { width, height, place, face: style.face, total: this.nodes.root.size }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {
-      const index = this.colorOf(box.island);
+      const index = this.column ? undefined : this.colorOf(box.island);
       write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
     }
-    this.last = view;
+    [this.last, this.high] = [view, height];
+  }
+
+  // The coloured groups whose middle is in the picture, or all of them before the first one.
+  namesInView() {
+    if (!this.last || this.camera.zoom < 1.2) return this.names;
+    const { scale, left, top } = this.last, width = 2 * this.last.middle;
+    return this.names.filter(({ x, y }) => x * scale + left > 0 && x * scale + left < width && y * scale + top > 0 && y * scale + top < this.high);
   }
 
   colorOf(island) {
@@ -201,6 +274,23 @@ export class PointMap extends Scene {
       ctx.fill();
     }
     ctx.globalAlpha = 1;
+  }
+
+  // What a search found, and the lasso.
+  marks(ctx, style, { scale, left, top }, size) {
+    ctx.strokeStyle = style.mark;
+    ctx.lineWidth = 1.5;
+    for (let i = 0; i < (this.found?.x.length ?? 0); i++) {
+      ctx.beginPath();
+      ctx.arc(this.found.x[i] * scale + left, this.found.y[i] * scale + top, Math.max(3.5, size * 0.8), 0, 2 * Math.PI);
+      ctx.stroke();
+    }
+    if (!this.lasso?.length) return;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    this.lasso.forEach(([x, y], i) => ctx[i ? "lineTo" : "moveTo"](x * scale + left, y * scale + top));
+    ctx.lineTo(this.lasso[0][0] * scale + left, this.lasso[0][1] * scale + top);
+    ctx.stroke();
   }
 
   // A selected item stands out.

@@ -33,6 +33,11 @@ export class Scene {
       ctx.lineWidth = 1;
       ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
     }
+    const found = style.hits(node);
+    if (found) { // the share that a search found, never too narrow to be seen
+      ctx.fillStyle = style.mark;
+      ctx.fillRect(x, y + h - 4, Math.max(6, (w * found) / node.size), 4);
+    }
     if (style.lit.has(node.id)) {
       ctx.strokeStyle = style.mark;
       ctx.lineWidth = 3;

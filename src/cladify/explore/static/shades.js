@@ -1,5 +1,5 @@
 // Soft regions below the points: how many there are of each colour around every place, blurred, as one small picture.
-const SIDE = 192, BLUR = 3;
+const SIDE = 192, BLUR = 3, LONE = 0.6; // what so many points leave is no region
 
 export function shades(x, y, colors, bounds) {
   const cell = Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top) / SIDE || 1;
@@ -17,13 +17,14 @@ export function shades(x, y, colors, bounds) {
   const context = canvas.getContext("2d"), image = context.createImageData(SIDE, SIDE), [red, green, blue, weight] = planes;
   let filled = 0, sum = 0;
   for (const value of weight) if (value > 1e-3) [filled, sum] = [filled + 1, sum + value];
+  const one = 1 / (2 * BLUR + 1) ** 2; // about what a point by itself leaves around it
   const unit = 1.5 / (sum / Math.max(1, filled) || 1);
   for (let i = 0; i < weight.length; i++) {
     if (weight[i] < 1e-6) continue;
     image.data[4 * i] = red[i] / weight[i];
     image.data[4 * i + 1] = green[i] / weight[i];
     image.data[4 * i + 2] = blue[i] / weight[i];
-    image.data[4 * i + 3] = 90 * (1 - Math.exp(-unit * weight[i]));
+    image.data[4 * i + 3] = 90 * (1 - Math.exp(-unit * Math.max(0, weight[i] - LONE * one)));
   }
   context.putImageData(image, 0, 0);
   return { canvas, side: SIDE * cell, left: bounds.left, top: bounds.top };

@@ -94,6 +94,11 @@ export class ServerSource {
   islands() { return this.ask("islands"); }
   at(place) { return this.ask("at", { place }); }
   points(window) { return this.request("api/points?" + new URLSearchParams(window), {}, (answer) => answer.arrayBuffer()); }
+  counts(filter) { return this.ask("counts", { filter: filter || undefined }); }
+  hits(q) { return this.ask("hits", { q }); }
+  selection(where) { return this.ask("selection", where); }
+  report() { return this.ask("report"); }
+  flows(cut) { return this.ask("flows", cut); }
   path(id) { return this.ask("path", { node: id }); }
 
   async edit(action) {
@@ -106,6 +111,8 @@ export class ServerSource {
       this.editing--;
     }
   }
+
+  imageUrl(row) { return `api/image?item=${row}`; }
 
   exportUrl(what) {
     return "api/export?" + new URLSearchParams(what);
@@ -141,21 +148,25 @@ export class EmbeddedSource {
     const kids = this.kids[id].map((kid) => this.record(kid));
     return {
       ...this.record(id), share: this.data.size[id] / this.data.size[0], terms: this.data.terms[id] ?? [],
-      central: this.data.examples[id] ?? [], boundary: [], children: kids, n_items: this.data.size[id],
+      classes: (this.data.classes[id] ?? []).map(([name, count, share]) => ({ name, count, share })),
+      central: this.examples(id), boundary: [], children: kids, n_items: this.data.size[id],
     };
   }
 
   async items(id) {
-    const shown = (this.data.examples[id] ?? []).map((text) => ({ text }));
-    return { items: shown, total: this.data.size[id], note: "The file holds examples; the explorer shows every item." };
+    return { items: this.examples(id), total: this.data.size[id], note: "The file holds examples; the explorer shows every item." };
   }
+
+  // Items of a group that are written into the file, with their pictures where there is one.
+  examples(id) { return (this.data.examples[id] ?? []).map(([text, row]) => ({ text, picture: row })); }
+  imageUrl(row) { return this.data.pictures?.[row] ?? null; }
 
   async search(text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const hits = [];
     for (let i = 0; i < this.data.name.length && hits.length < 400; i++) {
       const name = this.data.name[i].toLowerCase();
-      const inside = [name, ...(this.data.terms[i] ?? []), ...(this.data.examples[i] ?? [])].join("\n").toLowerCase();
+      const inside = [name, ...(this.data.terms[i] ?? []), ...(this.data.examples[i] ?? []).map(([text]) => text)].join("\n").toLowerCase();
       if (words.every((word) => inside.includes(word))) {
         const inName = words.every((word) => name.includes(word));
         hits.push({ node: i, text: this.data.name[i], size: this.data.size[i], rank: inName ? 0 : 1 });
@@ -193,12 +204,54 @@ export class EmbeddedSource {
 
   async islands() { return { islands: this.data.islands }; }
 
-  async points() {
-    return Uint8Array.from(atob(this.data.points), (char) => char.charCodeAt(0)).buffer;
+  bytes(text) { return Uint8Array.from(atob(text), (char) => char.charCodeAt(0)); }
+
+  get sample() {
+    if (!this.held) {
+      const buffer = this.bytes(this.data.points).buffer, count = new DataView(buffer).getUint32(28, true), at = (from, Kind, size) => new Kind(buffer.slice(from, from + size * count));
+      this.held = { head: buffer.slice(0, 24), places: at(32, Uint32Array, 4), x: at(32 + 4 * count, Uint16Array, 2), y: at(32 + 6 * count, Uint16Array, 2), codes: this.data.codes.map((text) => this.bytes(text)) };
+      this.held.index = new Map([...this.held.places].map((place, i) => [place, i]));
+    }
+    return this.held;
   }
 
-  // The texts of the sample, in its order.
-  async at(place, index) { return { text: this.data.texts[index] ?? `item ${place}`, path: [] }; }
+  // Which of the sample pass the filters of all columns but one.
+  passed(filter, without = -1) {
+    const { places, codes } = this.sample, parts = (filter ?? "").split(",").filter(Boolean).map((part) => part.split(":")).map(([i, bins]) => [Number(i), new Set(bins.split(".").map(Number))]).filter(([i]) => i !== without);
+    return [...places.keys()].filter((k) => parts.every(([i, bins]) => bins.has(codes[i][k])));
+  }
+
+  async points({ filter, column, q } = {}) {
+    const { head, places, x, y, codes } = this.sample, words = (q ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+    const kept = this.passed(filter).filter((k) => words.every((word) => (this.data.texts[k] ?? "").toLowerCase().includes(word)));
+    const pick = (Kind, values) => new Uint8Array(Kind.from(kept, (k) => values[k]).buffer);
+    const parts = [new Uint8Array(head), new Uint8Array(Uint32Array.of(1, kept.length).buffer), pick(Uint32Array, places), pick(Uint16Array, x), pick(Uint16Array, y), ...(column === undefined ? [] : [pick(Uint8Array, codes[column])])];
+    const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    let end = 0;
+    for (const part of parts) { all.set(part, end); end += part.length; }
+    return all.buffer;
+  }
+
+  async counts(filter) {
+    const { codes } = this.sample, columns = this.data.meta.columns.map(({ bins }, i) => {
+      const count = new Array(bins.length + 1).fill(0);
+      for (const k of this.passed(filter, i)) count[Math.min(codes[i][k], bins.length)]++;
+      return count;
+    });
+    return { total: this.passed(filter).length, columns, sample: true };
+  }
+
+  async hits(q) {
+    if (!this.data.points) return { places: [], total: 0 };
+    const data = new DataView(await this.points({ q })), count = data.getUint32(28, true);
+    return { places: [...new Uint32Array(data.buffer.slice(32, 32 + 4 * count))], total: count };
+  }
+
+  // The texts of the sample.
+  async at(place) {
+    const i = this.sample.index.get(place);
+    return { text: this.data.texts[i] ?? `item ${place}`, path: [], columns: this.data.meta.columns.map(({ name, bins }, c) => ({ name, value: bins[this.sample.codes[c][i]] })).filter(({ value }) => value !== undefined).slice(0, 6) };
+  }
 
   async path(id) {
     const path = [];

@@ -32,6 +32,7 @@ __all__ = ["INDEXED", "RULES", "Parts", "from_archive", "header_and_arrays"]
 
 #: From so many items on, the index of words is kept in the file, and the binary tree is made only when asked for.
 INDEXED = 20_000
+_MOST_KEYS = 2**62
 _META_KEYS = {"names": list, "keywords": list, "levels": list, "info": dict}
 _T = TypeVar("_T")
 
@@ -66,6 +67,8 @@ RULES = {
     "also_node": Rule(("<i4",), ("also",), "n", "m"),
     "also_share": Rule(_BYTES, ("also",)),
     "points": Rule(("<f4",), ("n", "plane")),
+    "far": Rule(("<f4",), ("two", "far")),
+    "keys": Rule(("<i8",), ("m",), "0"),
     "words_utf8": Rule(_BYTES, ("bytes",)),
     "words_offset": Rule(("<i8",), ("words+1",), "0", "bytes+1"),
     "words_start": Rule(("<i4",), ("words+1",), "0", "entries+1"),
@@ -101,6 +104,8 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "cohesion": geometry.cohesion,
         "confidence": facts.confidence,
         "points": facts.points,
+        "far": facts.far,
+        "keys": facts.keys,
     }
     if facts.full_tree is None and facts.full_arrays is not None:
         arrays["full_parent"], arrays["full_height"] = facts.full_arrays
@@ -126,6 +131,7 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         "embedder": words,
         "id_names": list(facts.kept.id_names),
         "column_names": facts.kept.columns.column_names,
+        "next_key": facts.next_key,
     }
     return meta, _item_table(facts), {name: array for name, array in arrays.items() if array is not None}
 
@@ -156,7 +162,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         _check_array(name, arrays[name], sizes)
     base = Tree(arrays["parent"], arrays["height"], info=tree_info if isinstance(tree_info, dict) else {})
     n, g = base.n_leaves, base.n_nodes - base.n_leaves
-    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2}
+    sizes |= {"n": n, "g": g, "depth": max(base.depth, 1), "plane": 2, "two": 2}
     for name in sorted(arrays):
         if not part(name, partial(_check_array, name, arrays[name], sizes), bool):
             del arrays[name]
@@ -165,6 +171,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
     items = part("items", lambda: _items(archive, n), _none)
     kept = part("columns", lambda: _kept(archive, n), lambda: keep(n))
     full = part("full", lambda: _full(arrays, n), _none)
+    keys = part("keys", lambda: _keys(arrays), _none)
     facts = Facts(
         base=base,
         items=as_items(range(n)) if items is None else items,
@@ -179,6 +186,9 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         full_tree=base if full is None else None if n >= INDEXED else full,
         full_arrays=None if full is None else (full.parent, full.height),
         points=arrays.get("points"),
+        far=None if "far" not in arrays else np.sort(arrays["far"], axis=1),
+        keys=keys,
+        next_key=base.n_nodes if keys is None else max(int(keys.max()) + 1, _whole(meta.get("next_key", 0))),
     )
     if "words_rows" in arrays:
         words = part("words", lambda: WordIndex.from_arrays(arrays, n), _none)
@@ -186,7 +196,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
             facts.__dict__["words"] = words
     said = meta.get("embedder")
     embedder = part("embedder", lambda: TextEmbedder.from_arrays(arrays, said) if said else None, _none)
-    edits = part("edits", lambda: _possible(base, archive.edits), lambda: _longest(base, archive.edits))
+    edits = part("edits", lambda: _possible(facts, archive.edits), lambda: _longest(facts, archive.edits))
     info, vectors = meta.get("info"), meta.get("vectors")
     vectors_at = dict(vectors) if isinstance(vectors, dict) and isinstance(vectors.get("path"), str) else None
     return Parts(Snapshot.of(facts, edits), dict(info) if isinstance(info, dict) else {}, vectors_at, embedder)
@@ -314,16 +324,29 @@ def _also(arrays: Mapping[str, np.ndarray], tree: Tree) -> AlsoIn | None:
     return checked_also(arrays["also_start"], arrays["also_node"], arrays["also_share"], tree)
 
 
-def _possible(base: Tree, edits: Edits) -> Edits:
-    apply_edits(base, edits)
+def _keys(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    keys = arrays.get("keys")
+    if keys is not None and (len(np.unique(keys)) != len(keys) or keys.max() >= _MOST_KEYS):
+        raise InvalidInput("its keys are not all different")
+    return keys
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _MOST_KEYS:
+        raise InvalidInput(f"its next key is {str(value)[:20]!r}")
+    return value
+
+
+def _possible(facts: Facts, edits: Edits) -> Edits:
+    apply_edits(facts.base, edits, facts.keys, facts.next_key)
     return edits
 
 
-def _longest(base: Tree, edits: Edits) -> Edits:
+def _longest(facts: Facts, edits: Edits) -> Edits:
     """The edits up to the first that cannot be done."""
     for k in range(len(edits), -1, -1):
         try:
-            return _possible(base, Edits(edits.done[:k]))
+            return _possible(facts, Edits(edits.done[:k]))
         except InvalidInput:
             continue
     return Edits()

@@ -15,6 +15,7 @@ from cladify.neighbors import query
 from cladify.taxonomy._items import as_texts
 from cladify.taxonomy._read.geometry import groups_by_depth, n_neighbors_for
 from cladify.taxonomy._read.levels import labels_of
+from cladify.taxonomy._read.nowhere import NOWHERE, calibrate, centre_distance, fit_of, neighbor_distance
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import chosen_levels, level_columns, path_columns
 from cladify.text._embed import TextEmbedder
@@ -32,7 +33,15 @@ def place(now: Snapshot, X: Any, X_new: Any, levels: Any, metric: str) -> pa.Tab
     """A row a new item; see :meth:`cladify.Taxonomy.place`."""
     import pyarrow as pa
 
-    lowest, shares = _by_neighbors(now, X, X_new, metric) if X is not None else _by_centres(now, X_new, metric)
+    if X is not None:
+        lowest, shares, distance = _by_neighbors(now, X, X_new, metric)
+    else:
+        lowest, shares = _by_centres(now, X_new, metric)
+        distance = centre_distance(now.facts.base, now.facts.geometry, X_new, metric)
+    far = now.facts.far
+    if far is None and isinstance(X, np.ndarray):
+        far = calibrate(now.facts.base, X, now.facts.geometry, metric)
+    fit = None if far is None else fit_of(far[0 if X is not None else 1], distance)
     tree = now.tree
     columns: dict[str, Any] = {"row": pa.array(np.arange(len(lowest)))}
     for i, level in enumerate(chosen_levels(now, levels), 1):
@@ -45,11 +54,20 @@ def place(now: Snapshot, X: Any, X_new: Any, levels: Any, metric: str) -> pa.Tab
         [float(shares[i, d]) for d in range(1, int(tree.node_depth[v]) + 1)] for i, v in enumerate(lowest.tolist())
     ]
     columns |= path_columns(now, lowest)
-    return pa.table({**columns, "path_confidence": pa.array(steps, pa.list_(pa.float32()))})
+    m = len(lowest)
+    return pa.table(
+        {
+            **columns,
+            "fit": pa.nulls(m, pa.float64()) if fit is None else pa.array(fit),
+            "nowhere": pa.nulls(m, pa.bool_()) if fit is None else pa.array(fit < NOWHERE),
+            "path_confidence": pa.array(steps, pa.list_(pa.float32())),
+        }
+    )
 
 
 def new_rows(X_new: Any, embedder: TextEmbedder | None, model: str | None = None) -> np.ndarray:
     """Vectors of new items: checked, or made from texts by the embedder, whose model may be opened if it is named."""
+    X_new = [X_new] if isinstance(X_new, str) else X_new
     first = X_new[0] if isinstance(X_new, list | tuple) and X_new else None
     is_text = isinstance(first, str) or str(getattr(X_new, "dtype", "")) in ("object", "str", "string")
     if not is_text:
@@ -72,8 +90,10 @@ def read_vectors_at(at: Mapping[str, Any] | None, n_items: int) -> Any:
     return X if X.shape[0] == n_items else None
 
 
-def _by_neighbors(now: Snapshot, X: Any, X_new: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest group of each new row; at each depth its share of what the row's neighbours say for it or another."""
+def _by_neighbors(now: Snapshot, X: Any, X_new: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The lowest group of each new row; at each depth its share of what the row's neighbours say for it or another;
+    and how far the neighbours are.
+    """
     tree = now.tree
     k = n_neighbors_for(now.n_items)
     found = query(X, X_new, k=k, metric=metric)
@@ -98,7 +118,7 @@ def _by_neighbors(now: Snapshot, X: Any, X_new: np.ndarray, metric: str) -> tupl
         other = np.where(here == chosen[:, None], 0, votes).max(axis=1)
         lowest = chosen
         shares[:, d] = own / (own + other)
-    return lowest, shares
+    return lowest, shares, neighbor_distance(found.distance)
 
 
 def _is_same(X: Any, X_new: np.ndarray, nearest: np.ndarray) -> np.ndarray:
@@ -132,8 +152,8 @@ def _by_centres(now: Snapshot, X_new: np.ndarray, metric: str) -> tuple[np.ndarr
             continue
         middle = []
         for child in children:
-            keys = np.array(now.base_keys(child))
-            middle.append(np.average(centres[keys - n], axis=0, weights=base_size[keys]))
+            nodes = np.array(now.base_nodes(child))
+            middle.append(np.average(centres[nodes - n], axis=0, weights=base_size[nodes]))
         targets = np.array(middle, np.float32)
         nearness = rows[here] @ targets.T
         if not angular:

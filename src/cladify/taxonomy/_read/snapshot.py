@@ -46,7 +46,7 @@ class Snapshot:
     @classmethod
     def of(cls, facts: Facts, edits: Edits) -> Snapshot:
         """The state after all edits; an edit that cannot be done raises."""
-        return cls(facts, edits, apply_edits(facts.base, edits))
+        return cls(facts, edits, apply_edits(facts.base, edits, facts.keys, facts.next_key))
 
     @property
     def tree(self) -> Tree:
@@ -74,15 +74,15 @@ class Snapshot:
         """A node that a caller named, which must be a group."""
         return check_int("node", v, low=self.n_items, high=self.tree.root, why="for a group; below are the items")
 
-    def base_keys(self, v: int) -> list[int]:
+    def base_nodes(self, v: int) -> list[int]:
         """Groups of the tree as built that a node stands for: itself, or the parts it was merged from."""
-        waiting, found = [int(self.edited.keys[v])], []
+        waiting, found = [int(self.edited.places[v])], []
         while waiting:
-            key = waiting.pop(0)
-            if key < self.facts.base.n_nodes:
-                found.append(key)
+            place = waiting.pop(0)
+            if place < self.facts.base.n_nodes:
+                found.append(place)
             else:
-                waiting = [*self.edited.parts[key], *waiting]
+                waiting = [*self.edited.parts[place], *waiting]
         return found
 
     @cached_property
@@ -100,22 +100,22 @@ class Snapshot:
     def names(self) -> dict[int, str]:
         """Name of each group, by node."""
         n = self.n_items
-        return {v: self._name_of(key) for v, key in enumerate(self.edited.keys[n:].tolist(), n)}
+        return {v: self._name_of(place) for v, place in enumerate(self.edited.places[n:].tolist(), n)}
 
     def names_of(self, nodes: Sequence[int]) -> list[str]:
         """Names of some nodes; those of items are the items."""
         n = self.n_items
-        return [printable(self.item(v)) if v < n else self._name_of(int(self.edited.keys[v])) for v in nodes]
+        return [printable(self.item(v)) if v < n else self._name_of(int(self.edited.places[v])) for v in nodes]
 
-    def _name_of(self, key: int) -> str:
+    def _name_of(self, place: int) -> str:
         """The name given by hand, else the automatic one; a merged group has that of its first part."""
-        names = self.edited.names
-        while key not in names and key >= self.facts.base.n_nodes:
-            key = self.edited.parts[key][0]
-        return names.get(key) or self.facts.names[key - self.n_items]
+        names, key_of = self.edited.names, self.edited.key_of
+        while int(key_of[place]) not in names and place >= self.facts.base.n_nodes:
+            place = self.edited.parts[place][0]
+        return names.get(int(key_of[place])) or self.facts.names[place - self.n_items]
 
     def keyword_table(self, v: int) -> list[Keyword]:
-        lists = [self.facts.keywords[key - self.n_items] for key in self.base_keys(self.group(v))]
+        lists = [self.facts.keywords[u - self.n_items] for u in self.base_nodes(self.group(v))]
         if len(lists) == 1:
             return list(lists[0])
         merged = sorted((keyword for found in lists for keyword in found), key=lambda k: -k.contrast)
@@ -126,9 +126,11 @@ class Snapshot:
 
     def examples(self, v: int, n: int = 5) -> Examples:
         """Up to ``n`` central and ``n`` boundary items of group ``v``."""
-        keys = np.array(self.base_keys(self.group(v))) - self.n_items
+        groups = np.array(self.base_nodes(self.group(v))) - self.n_items
         geometry = self.facts.geometry
-        central, boundary = (self._different(rows[keys].T.ravel(), n) for rows in (geometry.central, geometry.boundary))
+        central, boundary = (
+            self._different(rows[groups].T.ravel(), n) for rows in (geometry.central, geometry.boundary)
+        )
         also = [self.also_in(i, 3) for i in boundary]
         return Examples([self.item(i) for i in central], [self.item(i) for i in boundary], central, boundary, also)
 
@@ -152,9 +154,9 @@ class Snapshot:
         return [*above, int(v)] if self.n_items <= v < self.tree.root else above
 
     def cohesion(self, v: int) -> float | None:
-        keys = self.base_keys(self.group(v))
+        nodes = self.base_nodes(self.group(v))
         cohesion = self.facts.geometry.cohesion
-        return None if cohesion is None or len(keys) != 1 else float(cohesion[keys[0] - self.n_items])
+        return None if cohesion is None or len(nodes) != 1 else float(cohesion[nodes[0] - self.n_items])
 
     def confidence(self, nodes: Any) -> np.ndarray:
         """How firmly each item i sits in ``nodes[i]``, a group above it; NaN where that was not measured."""
@@ -162,17 +164,17 @@ class Snapshot:
         table, base, n = self.facts.confidence, self.facts.base, self.n_items
         if table is None:
             return np.full(len(nodes), np.nan)
-        keys = self.edited.keys[nodes]
+        place = self.edited.places[nodes]
         depth = np.zeros(len(nodes), np.int64)
-        known = keys < base.n_nodes
+        known = place < base.n_nodes
         inside = np.zeros(len(nodes), bool)
         rows = np.arange(n)
         position = self.facts.position[rows[known]]
-        inside[known] = (base.first[keys[known]] <= position) & (position < base.last[keys[known]])
-        depth[inside] = base.node_depth[keys[inside]]
+        inside[known] = (base.first[place[known]] <= position) & (position < base.last[place[known]])
+        depth[inside] = base.node_depth[place[inside]]
         for i in np.flatnonzero(~inside).tolist():
             # Moved or merged by hand: the deepest group as built that both trees put the item in.
-            here = set(self.edited.keys[self.tree.ancestors(i)].tolist())
+            here = set(self.edited.places[self.tree.ancestors(i)].tolist())
             part = [int(u) for u in base.ancestors(i) if int(u) not in here]
             depth[i] = base.node_depth[part[-1]] if part else base.node_depth[i] - 1
         return table[rows, np.minimum(depth, table.shape[1] - 1)] / np.float32(255)
@@ -185,7 +187,7 @@ class Snapshot:
             return also
         now = np.full(base.n_nodes, -1, np.int64)
         for v in range(self.n_items, self.tree.n_nodes):
-            now[self.base_keys(v)] = v
+            now[self.base_nodes(v)] = v
         return after_edits(also, now, self.tree)
 
     def also_in(self, v: int, n: int) -> list[Also]:

@@ -1,0 +1,191 @@
+"""The map and the tree in a real browser: names, points, pictures."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette")
+pytest.importorskip("playwright.sync_api")
+
+import cladify
+from cladify.explore import Explorer, open_document, write_page
+from tests.explore.chromium import COLORS, MARKS, clear, faults, pairs_that_overlap, show, until, watched
+
+pytestmark = MARKS
+
+
+def test_frames_are_quick(page):
+    page.get_by_role("button", name="Map", exact=True).click()
+    for _ in range(12):
+        page.mouse.move(500, 450)
+        page.mouse.wheel(0, -240)
+        page.wait_for_timeout(30)
+    frames = sorted(page.evaluate("cladify.frames"))
+    assert len(frames) > 5
+    assert frames[len(frames) // 2] < 100  # generous: other work may share the machine
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_no_two_names_overlap_and_none_is_cut(tab, many, width):
+    explorer = Explorer(open_document(many), port=0).start()
+    tab.set_viewport_size({"width": width, "height": width * 5 // 8})
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    for zoom in range(4):
+        legend = page.locator("#legend").bounding_box()
+        names = page.evaluate("cladify.labels()")
+        assert len(names) >= (4 if zoom == 0 else 1)
+        apart = [*names, [legend["x"] - stage["x"], legend["y"] - stage["y"], legend["width"], legend["height"]]]
+        assert pairs_that_overlap(apart) == []
+        for x, y, w, h in names:
+            assert x >= 0 and y >= 0 and x + w <= stage["width"] and y + h <= stage["height"]
+        x, y, w, h = names[0]
+        page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+        page.mouse.wheel(0, -300)
+        page.wait_for_timeout(450)  # the legend follows
+    page.goto(f"{explorer.url}#view=tree")
+    until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 12")
+    page.wait_for_timeout(300)
+    rows = page.evaluate("cladify.labels()")
+    assert pairs_that_overlap([[x + 0.5, y + 0.5, w - 1, h - 1] for x, y, w, h in rows]) == []
+    assert all(h >= 17 for *_, h in rows)
+    explorer.stop()
+
+
+def test_the_map_leads_to_groups_and_items(tab, many):
+    explorer = Explorer(open_document(many), port=0).start()
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    x, y, w, h = page.evaluate("cladify.labels()[0]")
+    page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    page.wait_for_selector("#tip:not([hidden])")
+    page.mouse.click(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
+    page.locator("#path button").first.click()
+    until(page, "document.querySelector('#card h2')?.textContent === 'all items'")
+    page.wait_for_timeout(700)  # the way back
+    legend = page.locator("#legend").bounding_box()
+    taken = [*page.evaluate("cladify.labels()"), [0, 0, legend["x"] + legend["width"], stage["height"]]]
+    seen = (page.evaluate(f"cladify.pointAt({place})") for place in range(many.n_items))
+    at = next(at for at in seen if clear(at, taken) and 0 < at[0] < stage["width"] and 0 < at[1] < stage["height"])
+    page.mouse.move(stage["x"] + at[0] - 1, stage["y"] + at[1])
+    page.mouse.move(stage["x"] + at[0], stage["y"] + at[1])
+    until(page, "document.querySelector('#tip:not([hidden])')?.textContent.includes('<b>item</b>')")
+    assert page.locator("#tip b").count() == 0
+    page.mouse.click(stage["x"] + at[0], stage["y"] + at[1])
+    until(page, "document.querySelector('#card h2')?.textContent.includes('<b>item</b>')")
+    assert page.locator("#card b, #legend b").count() == 0
+    page.locator("#legend button").first.click()
+    until(page, "!document.querySelector('#card h2')?.textContent.includes('<b>item</b>')")
+    assert page.problems == []
+    explorer.stop()
+
+
+def test_a_map_without_webgl_and_one_in_a_file(browser, document, tmp_path):
+    write_page(document, tmp_path / "things.html")
+    page = browser.new_page()
+    page.add_init_script(
+        "const get = HTMLCanvasElement.prototype.getContext; HTMLCanvasElement.prototype.getContext ="
+        " function (kind, ...more) { return kind === 'webgl' ? null : get.call(this, kind, ...more); }"
+    )
+    page.goto((tmp_path / "things.html").as_uri())
+    until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 2")
+    assert page.locator("#views button[aria-pressed=true]").inner_text() == "Map"
+    assert page.evaluate(COLORS) > 5
+    page.close()
+
+
+def test_a_tree_without_vectors_begins_with_the_tree(tab):
+    explorer = Explorer(open_document(cladify.Tree([3, 3, 4, 4, -1])), port=0).start()
+    page = show(tab, explorer.url)
+    assert page.locator("#views button").all_inner_texts() == ["Tree", "Disk"]
+    explorer.stop()
+
+
+def test_columns_colour_and_filter(tab, colored):
+    explorer = Explorer(open_document(colored, labels=[f"<i>{i % 3}</i>" for i in range(colored.n_items)]), port=0)
+    page = show(tab, explorer.start().url)
+    page.locator("#colorby").select_option(label="size")
+    until(page, "document.querySelector('#legend .strip')")
+    page.locator("#tab-columns").click()
+    page.get_by_role("button", name="<i>1</i>").first.click()
+    until(page, "document.querySelector('#filtered:not([hidden])')?.textContent.startsWith('40 of 120 items')")
+    assert page.locator("#columns i, #legend i").count() == 0
+    assert "filter=0%3A1" in page.url and "color=1" in page.url
+    page.get_by_label("size, from").fill("20")
+    until(page, "!document.querySelector('#filtered').textContent.startsWith('40 of')")
+    left = int(page.locator("#filtered").inner_text().split()[0])
+    rows = [i for i in range(colored.n_items) if i % 3 == 1]
+    assert 0 < left < len(rows)
+    assert faults(page) == []
+    page.go_back()
+    until(page, "document.querySelector('#filtered:not([hidden])')?.textContent.startsWith('40 of')")
+    page.get_by_role("button", name="Show all").click()
+    until(page, "document.querySelector('#filtered').hidden")
+    assert page.problems == []
+    explorer.stop()
+
+
+def test_a_file_has_columns_to_colour_and_filter_by(tab, colored, tmp_path):
+    write_page(colored, tmp_path / "a.html")
+    tab.goto(f"{(tmp_path / 'a.html').as_uri()}#color=1&filter=1:0")
+    until(tab, "globalThis.cladify && cladify.ready && document.querySelector('#filtered:not([hidden])')")
+    tone = colored.columns.column("tone").to_pylist()
+    assert tab.locator("#filtered").inner_text().startswith(f"{tone.count('red')} of 120 items")
+    assert "red" in tab.locator("#legend").inner_text()
+    assert tab.problems == []
+
+
+def test_lasso_report_flows_and_hits(tab, colored):
+    explorer = Explorer(open_document(colored, compare=colored), port=0).start()
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    page.locator("#query").fill("onerror")
+    until(page, "cladify.hits() === 1")
+    page.keyboard.press("Escape")
+    page.locator("#lasso").click()
+    page.mouse.move(stage["x"] + 5, stage["y"] + 5)
+    page.mouse.down()
+    for x, y in ((0.98, 0.01), (0.98, 0.98), (0.01, 0.98)):
+        page.mouse.move(stage["x"] + x * stage["width"], stage["y"] + y * stage["height"], steps=4)
+    page.mouse.up()
+    until(page, "/^1\\d\\d items in the lasso/.test(document.querySelector('#lassoed h2')?.textContent)")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="As CSV").click()
+    assert Path(download.value.path()).read_text().count("\n") > 100
+    assert faults(page) == []
+    page.get_by_role("button", name="Move to…").click()
+    page.locator("#target").fill("violin")
+    page.locator("dialog .rows button").first.click()
+    until(page, "!document.querySelector('#undo').disabled")
+    page.locator("#undo").click()
+    page.locator("#tab-report").click()
+    page.wait_for_selector("#report table")
+    assert faults(page) == []
+    page.locator("#compare").click()
+    page.locator("#flow").click()
+    page.wait_for_selector("dialog svg path")
+    assert page.locator("dialog .crosstab tbody tr").count() >= 3
+    assert page.locator("dialog img, dialog script").count() == 0 and "owned" not in page.title()
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    assert page.problems == []
+    explorer.stop()
+
+
+def test_controls_fold_on_a_phone_and_fingers_work(browser, colored):
+    explorer = Explorer(open_document(colored), port=0).start()
+    context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    page = show(watched(context.new_page()), explorer.url)
+    assert not page.locator("#slider").is_visible()
+    page.locator("#fold").tap()
+    assert page.locator("#slider").is_visible() and page.locator("#export").is_visible()
+    page.locator("#fold").tap()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    stage = page.locator("#stage").bounding_box()
+    x, y, w, h = page.evaluate("cladify.labels()[0]")
+    page.touchscreen.tap(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
+    assert page.problems == []
+    context.close()
+    explorer.stop()
