@@ -23,9 +23,11 @@ from cladify.cli import (
     _build,
     _care,
     _compare,
+    _dedupe,
     _demo,
     _explore,
     _online,
+    _papers,
     _plot,
     _refine,
     _report,
@@ -73,6 +75,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _table.table,
     _table.place,
     _table.trend,
+    _dedupe.dedupe,
     _build.fit,
     _trees.info,
     _trees.cut,
@@ -93,7 +96,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _care.backup,
     _care.rescue,
 )
-ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo)
+ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo, _papers.papers)
 for command in NEED_ARGUMENTS + ALONE:
     app.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
 

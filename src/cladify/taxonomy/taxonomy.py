@@ -28,12 +28,14 @@ from cladify.taxonomy._names.model import ModelNamer, NamingCost, Outcome, as_na
 from cladify.taxonomy._names.namer import Namer, ask
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
 from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
+from cladify.taxonomy._names.words import as_strings
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
 from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
+from cladify.taxonomy._report.measures import EmbeddedRows
 from cladify.taxonomy._report.report import Report, make_report
 from cladify.taxonomy._sharing import Shareable
 from cladify.text import static_vectors
@@ -309,7 +311,8 @@ class Taxonomy(Shareable):
             )
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
-        taxonomy.info["texts"] = {"empty": sum(not text.strip() for text in texts), "different": len(set(texts))}
+        empty = sum(not text.strip() for text in texts)
+        taxonomy.info["texts"] = {"empty": empty, "different": len(set(texts)), "items": items is None}
         _check_top(taxonomy)
         return taxonomy
 
@@ -427,7 +430,7 @@ class Taxonomy(Shareable):
         ----------
         labels : list, array or column, optional
             One a row, to compare with: purity, ARI and AMI of each level, and a crosstab. Missing, empty and -1 are no
-            label.
+            label. By default the column that :meth:`from_table` was given as ``label``.
         texts : the same, optional
             What the items say, if they are only ids.
         resamples : int
@@ -452,11 +455,15 @@ class Taxonomy(Shareable):
         """
         now = self._now
         resamples = check_int("resamples", resamples, low=0)
+        if labels is None and self.info.get("label") in self.columns.column_names:
+            labels = self.columns.column(self.info["label"])
         given = None if labels is None else as_items(labels, now.n_items, what="labels").to_pylist()
         plain = None if texts is None else as_texts(texts, now.n_items)
         if self._X is None:
             self._X = read_vectors_at(self.vectors_at, now.n_items)
-        X = self._X if isinstance(self._X, np.ndarray) else None
+        X: np.ndarray | EmbeddedRows | None = self._X if isinstance(self._X, np.ndarray) else None
+        if X is None and (plain is not None or self.info.get("texts", {}).get("items")):
+            X = EmbeddedRows.of(as_strings(now.facts.items) if plain is None else as_strings(plain), self._embedder)
         metric = str(self.info.get("metric", "cosine"))
         return make_report(now, X, metric, texts=plain, labels=given, resamples=resamples)
 
