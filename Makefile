@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # One version for all tests of the PyTorch part; users may have any that the extra allows.
 TORCH := torch==2.13.0
 
-.PHONY: run test test-all bench docs lint sanitize sanitize-address sanitize-thread clean
+.PHONY: run test test-all bench papers docs lint sanitize sanitize-address sanitize-thread clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -25,6 +25,11 @@ test-all: $(VENV)/.test
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# The figures that the papers print, beside ours; TIER=quick takes a minute, all takes hours.
+TIER ?= normal
+papers: $(VENV)/.test
+	$(BIN)/cladify papers $(TIER) --out out/papers
 
 docs: $(VENV)/.docs
 	$(BIN)/python docs/make_defaults.py

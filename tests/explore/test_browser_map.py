@@ -1,5 +1,7 @@
 """The map and the tree in a real browser: names, points, pictures."""
 
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("starlette")
@@ -7,7 +9,7 @@ pytest.importorskip("playwright.sync_api")
 
 import cladify
 from cladify.explore import Explorer, open_document, write_page
-from tests.explore.chromium import COLORS, MARKS, clear, faults, pairs_that_overlap, show, until
+from tests.explore.chromium import COLORS, MARKS, clear, faults, pairs_that_overlap, show, until, watched
 
 pytestmark = MARKS
 
@@ -29,18 +31,19 @@ def test_no_two_names_overlap_and_none_is_cut(tab, many, width):
     tab.set_viewport_size({"width": width, "height": width * 5 // 8})
     page = show(tab, explorer.url)
     stage = page.locator("#stage").bounding_box()
-    legend = page.locator("#legend").bounding_box()
     for zoom in range(4):
+        legend = page.locator("#legend").bounding_box()
         names = page.evaluate("cladify.labels()")
         assert len(names) >= (4 if zoom == 0 else 1)
-        apart = [*names, [legend["x"] - stage["x"], legend["y"] - stage["y"], legend["width"], legend["height"]]]
+        keep = [] if legend is None else [legend]  # of a single group there is none
+        apart = [*names, *([b["x"] - stage["x"], b["y"] - stage["y"], b["width"], b["height"]] for b in keep)]
         assert pairs_that_overlap(apart) == []
         for x, y, w, h in names:
             assert x >= 0 and y >= 0 and x + w <= stage["width"] and y + h <= stage["height"]
         x, y, w, h = names[0]
         page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
         page.mouse.wheel(0, -300)
-        page.wait_for_timeout(150)
+        page.wait_for_timeout(450)  # the legend follows
     page.goto(f"{explorer.url}#view=tree")
     until(page, "globalThis.cladify && cladify.ready && cladify.boxes() > 12")
     page.wait_for_timeout(300)
@@ -132,3 +135,58 @@ def test_a_file_has_columns_to_colour_and_filter_by(tab, colored, tmp_path):
     assert tab.locator("#filtered").inner_text().startswith(f"{tone.count('red')} of 120 items")
     assert "red" in tab.locator("#legend").inner_text()
     assert tab.problems == []
+
+
+def test_lasso_report_flows_and_hits(tab, colored):
+    explorer = Explorer(open_document(colored, compare=colored), port=0).start()
+    page = show(tab, explorer.url)
+    stage = page.locator("#stage").bounding_box()
+    page.locator("#query").fill("onerror")
+    until(page, "cladify.hits() === 1")
+    page.keyboard.press("Escape")
+    page.locator("#lasso").click()
+    page.mouse.move(stage["x"] + 5, stage["y"] + 5)
+    page.mouse.down()
+    for x, y in ((0.98, 0.01), (0.98, 0.98), (0.01, 0.98)):
+        page.mouse.move(stage["x"] + x * stage["width"], stage["y"] + y * stage["height"], steps=4)
+    page.mouse.up()
+    until(page, "/^1\\d\\d items in the lasso/.test(document.querySelector('#lassoed h2')?.textContent)")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="As CSV").click()
+    assert Path(download.value.path()).read_text().count("\n") > 100
+    assert faults(page) == []
+    page.get_by_role("button", name="Move to…").click()
+    page.locator("#target").fill("violin")
+    page.locator("dialog .rows button").first.click()
+    until(page, "!document.querySelector('#undo').disabled")
+    page.locator("#undo").click()
+    page.locator("#tab-report").click()
+    page.wait_for_selector("#report table")
+    assert faults(page) == []
+    page.locator("#compare").click()
+    page.locator("#flow").click()
+    page.wait_for_selector("dialog svg path")
+    assert page.locator("dialog .crosstab tbody tr").count() >= 3
+    assert page.locator("dialog img, dialog script").count() == 0 and "owned" not in page.title()
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    assert page.problems == []
+    explorer.stop()
+
+
+def test_controls_fold_on_a_phone_and_fingers_work(browser, colored):
+    explorer = Explorer(open_document(colored), port=0).start()
+    context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    page = show(watched(context.new_page()), explorer.url)
+    assert not page.locator("#slider").is_visible()
+    page.locator("#fold").tap()
+    assert page.locator("#slider").is_visible() and page.locator("#export").is_visible()
+    page.locator("#fold").tap()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    stage = page.locator("#stage").bounding_box()
+    x, y, w, h = page.evaluate("cladify.labels()[0]")
+    page.touchscreen.tap(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
+    until(page, "document.querySelector('#card h2')?.textContent !== 'all items'")
+    assert page.problems == []
+    context.close()
+    explorer.stop()

@@ -23,9 +23,12 @@ from cladify.cli import (
     _build,
     _care,
     _compare,
+    _dedupe,
     _demo,
+    _edit,
     _explore,
     _online,
+    _papers,
     _plot,
     _refine,
     _report,
@@ -70,9 +73,11 @@ def _options(
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.taxonomy,
     _taxonomy.name,
+    _edit.edit,
     _table.table,
     _table.place,
     _table.trend,
+    _dedupe.dedupe,
     _build.fit,
     _trees.info,
     _trees.cut,
@@ -93,7 +98,7 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _care.backup,
     _care.rescue,
 )
-ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo)
+ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo, _papers.papers)
 for command in NEED_ARGUMENTS + ALONE:
     app.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
 

@@ -39,7 +39,7 @@ def explore(
         str | None, typer.Option("--points-column", help="Columns or array with them, such as X_umap of an .h5ad.")
     ] = None,
     images: Images = None,
-    compare: Annotated[Path | None, typer.Option("--compare", help="Another tree of the same items.")] = None,
+    compare: Annotated[Path | None, typer.Option("--compare", help="Another tree or taxonomy of these items.")] = None,
     node: Node = None,
     title: Title = None,
     save: Annotated[

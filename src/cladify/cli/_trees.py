@@ -264,18 +264,36 @@ def condense(
 
 def convert(
     source: TreeFile,
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="The ending says the format: .tree .nwk .npy .json")],
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT",
+            help="The ending says the format: .tree .nwk .npy .json; of a taxonomy also .ttl .jsonld .md .opml .mmd; "
+            "of SKOS .taxonomy",
+        ),
+    ],
     items: Items = None,
     items_column: ItemsColumn = None,
+    base: Annotated[
+        str | None, typer.Option(help="With .ttl and .jsonld: how addresses begin, as https://example.org/topics/")
+    ] = None,
+    groups_only: Annotated[
+        bool, typer.Option("--groups-only", help="With .ttl and .jsonld: without the items.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Convert a tree between cladify's format, Newick, SciPy linkage and JSON.
+    """Convert a tree between cladify's format, Newick, SciPy linkage and JSON; a taxonomy also to and from SKOS.
 
-    With --items, the leaves of Newick and JSON have those names.
+    With --items, the leaves of Newick and JSON have those names. A taxonomy goes to SKOS (.ttl .jsonld) and outlines
+    (.md .opml .mmd); SKOS and JSON of a taxonomy go back to .taxonomy.
     """
     from cladify.io import check_writable, read_items, write_tree
+    from cladify.taxonomy._sharing import EXPORTS
     from cladify.tree._files import check_tree_name
 
+    if target.suffix.lower() in (*EXPORTS, ".taxonomy"):
+        _convert_taxonomy(source, target, base, not groups_only, as_json)
+        return
     check_tree_name(target)
     check_writable(target)
     names = None if items is None else read_items(items, items_column)
@@ -286,6 +304,32 @@ def convert(
         print_json({"file": str(target), "n_leaves": tree.n_leaves, "n_nodes": tree.n_nodes})
     else:
         print(f"{target}: {count(tree.n_leaves, 'leaf', 'leaves')}, {target.stat().st_size / 1e6:.3g} MB")
+
+
+def _convert_taxonomy(source: Path, target: Path, base: str | None, items: bool, as_json: bool) -> None:
+    """A taxonomy in another format, or from one."""
+    import json
+
+    from cladify.io import check_writable
+    from cladify.taxonomy import Taxonomy
+
+    check_writable(target)
+    kind = source.suffix.lower()
+    if kind in (".ttl", ".jsonld"):
+        made = Taxonomy.from_skos(source)
+    elif kind == ".json":
+        made = Taxonomy.from_dict(json.loads(source.read_bytes()))
+    else:
+        made = Taxonomy.load(source)
+    if target.suffix.lower() == ".taxonomy":
+        made.save(target)
+    else:
+        made.export(target, items=items, base=base)
+    if as_json:
+        print_json({"file": str(target), "n_items": made.n_items, "n_groups": len(made.names)})
+    else:
+        shown = f"{count(made.n_items, 'item')} in {count(len(made.names), 'group')}"
+        print(f"{target}: {shown}, {target.stat().st_size / 1e6:.3g} MB")
 
 
 def _read(tree_file: Path, items: Path | None, items_column: str | None) -> tuple[Tree, list[str] | None]:

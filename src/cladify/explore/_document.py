@@ -19,7 +19,9 @@ import numpy as np
 
 from cladify.errors import InvalidInput, Stale
 from cladify.explore._columns import Column, bins_of, shares
+from cladify.explore._flows import flows, parts_of
 from cladify.explore._picture import picture_of
+from cladify.explore._select import selected
 from cladify.explore._shared import also_in
 from cladify.explore._text import Items
 from cladify.explore._view import MOST_CHILDREN, View
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Document", "Version"]
 
+_MOST_MOVED = 2000  # items in one edit
 _RELEASED = 200_000  # items from which on the memory of a search is worth handing back
 
 
@@ -59,8 +62,8 @@ class Document:
     title : str
     labels, vectors, points, images : optional
         As in :class:`~cladify.explore._view.View`.
-    other : Tree, optional
-        Another tree of the same items.
+    other : Taxonomy or Tree, optional
+        Another one of the same items.
     other_name : str
     file : path, optional
         The file of the taxonomy: edits are saved there. Without one they last as long as the server.
@@ -81,7 +84,7 @@ class Document:
         vectors: Any = None,
         points: Any = None,
         images: Any = None,
-        other: Tree | None = None,
+        other: Taxonomy | Tree | None = None,
         other_name: str = "the other tree",
         file: Path | None = None,
         dag: ClusterDag | None = None,
@@ -103,10 +106,13 @@ class Document:
         self._seen = self._stat()
         self._agreement: list[dict[str, Any]] | None = None
         self._binned: list[Column] | None = None
+        self._report: tuple[str, dict[str, Any]] | None = None  # of a version
+        self._measuring = Lock()
         self._is_firm = False  # whether there is a confidence
-        if other is not None and other.n_leaves != taxonomy.n_items:
+        n_other = 0 if other is None else _tree_of(other).n_leaves
+        if other is not None and n_other != taxonomy.n_items:
             raise InvalidInput(
-                f"{other_name} has {other.n_leaves} leaves and the taxonomy {taxonomy.n_items} items; "
+                f"{other_name} has {n_other} leaves and the taxonomy {taxonomy.n_items} items; "
                 "compare trees of the same items."
             )
         if dag is not None and dag.n_leaves != taxonomy.n_items:
@@ -289,7 +295,7 @@ class Document:
         elif kind == "merge":
             return int(taxonomy.keys[taxonomy.merge([self._node(action, "node"), self._node(action, "with")])])
         elif kind == "move":
-            taxonomy.move(self._node(action, "node"), self._node(action, "to"))
+            taxonomy.move(self._moved(action), self._node(action, "to"))
         elif kind == "collapse":
             taxonomy.collapse(self._node(action, "node"))
         elif kind == "hide":
@@ -297,6 +303,17 @@ class Document:
         else:
             raise InvalidInput("op must be rename, merge, move, collapse, hide, undo or redo.")
         return None
+
+    def _moved(self, action: dict[str, Any]) -> int | list[int]:
+        """What is to be moved: a node, or the items that ``polygon`` and ``filter`` select."""
+        if "polygon" not in action:
+            return self._node(action, "node")
+        where: dict[str, str] = {name: _text(action, name, 4000) for name in ("polygon", "filter") if name in action}
+        found = selected(self.view, where)
+        rows = self.view.tree.leaf_order[found & self.view.is_shown].tolist() if found is not None else []
+        if not 0 < len(rows) <= _MOST_MOVED:
+            raise InvalidInput(f"1 to {_MOST_MOVED} items can be moved at once, {len(rows)} are selected.")
+        return rows
 
     def _node(self, action: dict[str, Any], name: str) -> int:
         key = action.get(name)
@@ -313,16 +330,17 @@ class Document:
         view, other = now.view, self.other
         levels = now.taxonomy.levels
         k = next((level.n_clusters for level in levels if level.n_clusters >= 10), levels[-1].n_clusters)
-        labels, nodes = other.cut(n_clusters=min(k, other.n_leaves), return_nodes=True)
+        labels, names = parts_of(other, k, view)
         rows = view.tree.leaf_order[view.tree.first[v] : view.tree.last[v]]
-        shared = np.bincount(labels[rows], minlength=len(nodes))
-        size = np.bincount(labels, minlength=len(nodes))
+        shared = np.bincount(labels[rows], minlength=len(names))
+        size = np.bincount(labels, minlength=len(names))
         found = []
         for c in np.argsort(-shared, kind="stable")[:most].tolist():
             if not shared[c]:
                 break
-            inside = rows[labels[rows] == c][:3]
-            name = " · ".join(view.text(int(row)) for row in inside)
+            name = names[c]
+            if not isinstance(other, Taxonomy):
+                name = " · ".join(view.text(int(row)) for row in rows[labels[rows] == c][:3])
             found.append(
                 {
                     "name": name,
@@ -339,6 +357,25 @@ class Document:
             "agreement": self._agree(k),
         }
 
+    def flows(self, now: Version, **cut: Any) -> dict[str, Any]:
+        """The groups of a cut beside those of the other tree, with the items that each two share."""
+        if self.other is None:
+            raise InvalidInput("There is no second tree; start with --compare OTHER.")
+        nodes = now.view.cut_nodes(**cut)
+        nodes = nodes[now.view.tree.size[nodes] > 1]
+        return {"other": self.other_name, **flows(now.view, nodes, self.other)}
+
+    def report(self, now: Version) -> dict[str, Any]:
+        """Figures of the taxonomy, and the groups to look at first; measured once a version."""
+        with self._measuring:
+            if self._report is None or self._report[0] != now.name:
+                labels = self._extra["labels"]
+                made = now.taxonomy.report(labels=None if labels is None else list(labels), resamples=0)
+                keys = now.taxonomy.keys
+                looks = [{**look._asdict(), "id": int(keys[look.node])} for look in made.look_first]
+                self._report = now.name, {"overall": made.overall, "look_first": looks}
+            return self._report[1]
+
     def _agree(self, k: int) -> list[dict[str, Any]]:
         """How much the two trees agree as a whole; computed once."""
         if self._agreement is None:
@@ -347,8 +384,9 @@ class Document:
             assert self.other is not None
             full = self.taxonomy.full
             k = min(k, full.n_leaves)
-            rand = adjusted_rand_score(full.cut(n_clusters=k), self.other.cut(n_clusters=k))
-            triples = triplet_agreement(full, self.other, n_samples=20_000, random_state=0)
+            other = _tree_of(self.other)
+            rand = adjusted_rand_score(full.cut(n_clusters=k), other.cut(n_clusters=k))
+            triples = triplet_agreement(full, other, n_samples=20_000, random_state=0)
             self._agreement = [
                 {"name": f"adjusted Rand index at {k} clusters", "value": float(rand)},
                 {"name": "triples of items joined alike", "value": float(triples)},
@@ -368,6 +406,10 @@ class Document:
 def _copy(taxonomy: Taxonomy) -> Taxonomy:
     """The same taxonomy with edits of its own: edits are values, so that the two share everything."""
     return copy.copy(taxonomy)
+
+
+def _tree_of(other: Taxonomy | Tree) -> Tree:
+    return other.full if isinstance(other, Taxonomy) else other
 
 
 def _same_items(a: Taxonomy, b: Taxonomy) -> bool:
@@ -414,8 +456,8 @@ def _firmness(taxonomy: Taxonomy) -> np.ndarray:
     return taxonomy.confidence(np.maximum(nodes, 0))
 
 
-def _text(action: dict[str, Any], name: str) -> str:
+def _text(action: dict[str, Any], name: str, most: int = 300) -> str:
     text = action.get(name)
-    if not isinstance(text, str) or len(text) > 300:
-        raise InvalidInput(f"{name} must be a text of at most 300 characters.")
+    if not isinstance(text, str) or len(text) > most:
+        raise InvalidInput(f"{name} must be a text of at most {most} characters.")
     return text

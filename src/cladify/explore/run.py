@@ -46,7 +46,7 @@ def open_document(
     vectors: Any = None,
     points: Any = None,
     images: Sequence[Any] | None = None,
-    compare: Tree | str | Path | None = None,
+    compare: Taxonomy | Tree | str | Path | None = None,
     title: str | None = None,
     node: int | None = None,
 ) -> Document:
@@ -60,8 +60,8 @@ def open_document(
     items, labels, vectors, points, images : optional
         One entry a leaf: texts, classes, vectors ("more like this"), places in the plane, and pictures (paths, or an
         array of shape (n, height, width) or (n, height, width, 3)).
-    compare : Tree or path, optional
-        Another tree of the same items.
+    compare : Taxonomy, Tree or path, optional
+        Another one of the same items.
     title : str, optional
     node : int, optional
         Of a tree in a folder (:class:`cladify.distributed.TreeFolder`): what is below this node of its top, in place of
@@ -106,7 +106,7 @@ def open_document(
     elif not isinstance(what, Taxonomy):
         raise InvalidInput(f"explore takes a Taxonomy, a Tree or a file, got {type(what).__name__}.")
     other_name = Path(compare).stem if isinstance(compare, str | Path) else "the other tree"
-    other = read_tree(Path(compare)) if isinstance(compare, str | Path) else compare
+    other = _other(Path(compare)) if isinstance(compare, str | Path) else compare
     return Document(
         what,
         title=title or "taxonomy",
@@ -124,6 +124,10 @@ def open_document(
 
 def _readable(tree: Tree, items: Sequence[Any] | None, vectors: Any = None) -> Taxonomy:
     return Taxonomy(tree.condense() if tree.n_leaves > 2 else tree, items, full=tree, X=vectors)
+
+
+def _other(path: Path) -> Taxonomy | Tree:
+    return Taxonomy.load(path) if path.suffix == ".taxonomy" else read_tree(path)
 
 
 def _group_of(folder: TreeFolder, items: Sequence[Any] | None, title: str, group: int) -> Document:

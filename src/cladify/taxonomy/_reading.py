@@ -273,7 +273,7 @@ class Readable(Editable):
         nested : bool
             ``{"name", "node", "size", "children": [...]}`` as d3 takes it; otherwise a flat list of nodes with parents.
         items : bool
-            Also the items, as leaves.
+            Also the items, as leaves; a flat list with them can be read back by :meth:`from_dict`.
         """
         return nested_dict(self._now, items) if nested else flat_dict(self._now, items)
 

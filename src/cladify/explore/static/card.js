@@ -119,6 +119,10 @@ export class Card {
     if (node.parent) add("Zoom in here", () => this.actions.zoom(node));
     if (this.meta.below && data.leaf) add("Open this group", () => { location.href = `below/${data.row}/`; });
     if (this.meta.compare) add("Compare", () => this.actions.compare(node));
+    if (this.source.canWrite && data.leaf && node.parent && !this.meta.below) {
+      add("Move to…", () => this.move(node));
+      add("Hide", () => this.actions.edit({ op: "hide", node: node.id }));
+    }
     if (this.source.canWrite && !data.leaf) {
       add("Rename", () => this.rename(node, data));
       if (node.parent) {

@@ -34,9 +34,10 @@ export function exportDialog({ source, embedded, cut, filter, selected, canvas, 
     make("li", {}, make("button", { type: "button", onclick: () => keep(svg(), "svg") }, "This picture, SVG")))]);
 }
 
-export async function compareDialog(source, id) {
+export async function compareDialog(source, id, flow) {
   const data = await source.compare(id);
-  ask(`Compared with ${data.other}`, () => [
+  ask(`Compared with ${data.other}`, (close) => [
+    make("div", { class: "actions" }, make("button", { type: "button", id: "flow", onclick: () => { close(); flow(); } }, "All groups side by side")),
     make("p", {}, `Agreement of the two trees: ${data.agreement.map(({ name, value }) => `${name} ${value.toFixed(3)}`).join(", ")}.`),
     make("p", { class: "note" }, data.size === 1 ? `Where “${data.name}” is in the other tree:` : `Where the ${items(data.size)} of “${data.name}” are in the other tree:`),
     make("table", {}, make("thead", {}, make("tr", {}, ...["Its cluster there, by some of the items", "Shared, of its size", "Share"].map((text) => make("th", { scope: "col" }, text)))), make("tbody", {}, ...data.rows.map((row) => make("tr", {}, make("td", {}, row.name), make("td", { class: "n" }, `${number(row.shared)} of ${number(row.size)}`),
@@ -45,7 +46,7 @@ export async function compareDialog(source, id) {
 }
 
 export function helpDialog() {
-  const keys = [["Click", "select a cluster and zoom in"], ["Wheel, pinch, + −", "zoom"], ["Drag", "move"], ["Arrow keys", "parent, first part, siblings"],
+  const keys = [["Click", "select a cluster and zoom in"], ["Wheel, pinch, + −", "zoom"], ["Drag", "move"], ["Lasso, or Shift and drag", "select items of the map"], ["Arrow keys", "parent, first part, siblings"],
     ["Enter / Escape", "zoom in / out"], ["Home", "the whole tree"], ["/", "search"], ["Ctrl Z", "undo an edit"]];
   ask("Keys and gestures", () => [make("dl", {}, ...keys.flatMap(([key, what]) => [make("dt", {}, key), make("dd", {}, what)]))]);
 }

@@ -164,6 +164,13 @@ export class Disk extends Scene {
     ctx.beginPath();
     ctx.arc(x, y, size, 0, 2 * Math.PI);
     ctx.fill();
+    if (style.hits(node)) {
+      ctx.strokeStyle = style.mark;
+      ctx.lineWidth = 2.5;
+      ctx.beginPath();
+      ctx.arc(x, y, size + 1, 0, 2 * Math.PI);
+      ctx.stroke();
+    }
     if (node === style.selected) {
       ctx.strokeStyle = style.ink;
       ctx.lineWidth = 2;

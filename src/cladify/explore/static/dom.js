@@ -37,8 +37,9 @@ export function debounce(wait, action) {
 }
 
 // A dialog with a title; `fill` gets the dialog and returns what goes in.
-export function ask(title, fill) {
+export function ask(title, fill, kind = "") {
   const dialog = byId("dialog");
+  dialog.className = kind;
   dialog.replaceChildren(make("h2", { id: "dialog-title" }, title));
   const close = () => dialog.close();
   dialog.append(...fill(close), make("div", { class: "actions" }, make("button", { type: "button", onclick: close }, "Close")));

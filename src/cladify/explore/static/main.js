@@ -6,7 +6,11 @@ import { compareDialog, exportDialog, helpDialog } from "./dialogs.js";
 import { ask, byId, debounce, items, make, number, percent } from "./dom.js";
 import { Disk } from "./disk.js";
 import { PointMap } from "./map.js";
+import { flowDialog } from "./flows.js";
+import { canvas, stage, startKeys, startPointer, tip } from "./input.js";
+import { Lasso } from "./lasso.js";
 import { Nodes } from "./nodes.js";
+import { showReport } from "./report.js";
 import { FACE } from "./scene.js";
 import { startSearch } from "./search.js";
 import { EmbeddedSource, ServerSource, Stale } from "./source.js";
@@ -14,13 +18,13 @@ import { SideTree } from "./tree.js";
 
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
-const canvas = byId("canvas"), stage = byId("stage"), tip = byId("tip");
 const ctx = canvas.getContext("2d", { alpha: false });
 const LEGEND = 10;
 const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 let meta, nodes, scenes, scene, card, columns;
+let lasso = null, hits = [];
 let selected = null, lit = new Set(), cluster = new Map(), cutState = {}, dirty = true;
 const frames = []; // milliseconds that each picture took; the tests read them
 
@@ -34,6 +38,31 @@ function clusterOf(node) {
   return -1;
 }
 
+// How many of the items that a search found are in a node: places on the line of items, sorted.
+function hitsOf(node) {
+  if (!hits.length || node.more) return 0;
+  const before = (place) => {
+    let low = 0, high = hits.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (hits[middle] < place) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return before(node.place + node.size) - before(node.place);
+}
+
+let litText = "";
+async function light(text) {
+  litText = text;
+  const found = text.length > 1 ? await source.hits(text).catch(() => null) : null;
+  if (litText !== text) return;
+  hits = found?.places ?? [];
+  await scenes.map?.light(found?.total ? text : "").catch(() => {});
+  draw();
+}
+
 function style() {
   const night = dark(), neutral = night ? [42, 50, 59] : [227, 231, 236], ground = night ? [20, 24, 29] : [255, 255, 255];
   const color = (node) => {
@@ -44,7 +73,7 @@ function style() {
     color, dark: night, face: FACE, line: night ? "#4b5763" : "#b4bdc8", neutral: css(neutral),
     fill: (node) => (clusterOf(node) < 0 ? (night ? "#7d8a97" : "#8a95a1") : css(clusterColor(clusterOf(node), night))),
     edge: css(ground), ink: night ? "#eef1f4" : "#10151a", veil: night ? "rgb(20 24 29 / 78%)" : "rgb(255 255 255 / 82%)",
-    mark: night ? "#ffa36b" : "#b3390a", ground: css(ground), selected, lit,
+    mark: night ? "#ffa36b" : "#b3390a", ground: css(ground), selected, lit, hits: hitsOf,
   };
 }
 
@@ -151,6 +180,8 @@ function notify(message) {
 function setView(name, push = true) {
   scene = scenes[name] ?? Object.values(scenes)[0];
   for (const button of byId("views").children) button.setAttribute("aria-pressed", String(button.dataset.view === nameOf(scene)));
+  byId("lasso").hidden = !lasso || scene !== scenes.map;
+  if (scene !== scenes.map) lasso?.turn(false);
   showLegend();
   if (selected) scene.zoomTo(selected.kids || !selected.parent ? selected : selected.parent, false);
   address(push);
@@ -170,8 +201,9 @@ function showLegend() {
   list.replaceChildren(...(!here ? [] : column ? valueLegend() : groupLegend(map)));
   list.hidden = list.children.length < 2;
   if (!map) return;
-  const around = stage.getBoundingClientRect(), box = list.getBoundingClientRect();
-  map.keep = list.hidden ? [] : [{ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }];
+  const around = stage.getBoundingClientRect();
+  map.aside = list.hidden ? 0 : list.offsetLeft + list.offsetWidth;
+  map.keep = [list, byId("lasso"), byId("filtered")].filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect()).map((box) => ({ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }));
 }
 
 function legendRow(color, name, count, action, pressed) {
@@ -181,8 +213,8 @@ function legendRow(color, name, count, action, pressed) {
 }
 
 function groupLegend(map) {
-  const shown = map.names.slice(0, LEGEND), rows = shown.map((group) => legendRow(css(clusterColor(group.color, dark())), group.name, group.size, () => go(group.id).catch(complain)));
-  if (map.names.length > shown.length && shown.length) rows.push(make("li", { class: "note" }, `${number(map.names.length - shown.length)} more`));
+  const names = map.namesInView(), shown = names.slice(0, LEGEND), rows = shown.map((group) => legendRow(css(clusterColor(group.color, dark())), group.name, group.size, () => go(group.id).catch(complain)));
+  if (names.length > shown.length && shown.length) rows.push(make("li", { class: "note" }, `${number(names.length - shown.length)} more`));
   return rows;
 }
 
@@ -220,12 +252,13 @@ function showTab(name) {
     tab.tabIndex = on ? 0 : -1;
     byId(tab.dataset.tab).hidden = !on;
   }
+  if (name === "report") showReport(byId("report"), source, (id) => go(id).catch(complain)).catch(complain);
   if (name === "columns") columns.count().catch(complain);
 }
 
 function startTabs() {
-  const names = [["card", "Group"], ...(meta.columns?.length ? [["columns", "Columns"]] : [])];
-  byId("tabs").hidden = names.length < 2;
+  const names = [["card", "Group"], ...(meta.columns?.length ? [["columns", "Columns"]] : []), ...(embedded ? [] : [["report", "Report"]]), ["lassoed", "Lasso"]];
+  byId("tabs").hidden = names.length < 3;
   byId("tabs").replaceChildren(...names.map(([name, text]) => make("button", { type: "button", role: "tab", "data-tab": name, id: `tab-${name}`, "aria-controls": name, onclick: () => showTab(name) }, text)));
   byId("tabs").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], list = [...byId("tabs").children];
@@ -236,7 +269,20 @@ function startTabs() {
   });
   byId("colorby").closest("label").hidden = !(meta.columns?.length && meta.points);
   byId("colorby").addEventListener("change", (event) => columns.colorBy(event.target.value === "" ? null : Number(event.target.value)));
+  byId("tab-lassoed").hidden = true;
   showTab("card");
+}
+
+function startLasso() {
+  byId("lasso").hidden = true;
+  if (!scenes.map || embedded) return;
+  lasso = new Lasso(scenes.map, source, { edit, go: (id) => go(id).catch(complain), filter: () => columns.filter, list: (item) => card.item(item) });
+  lasso.shown = () => { byId("tab-lassoed").hidden = false; showTab("lassoed"); draw(); };
+  byId("lasso").addEventListener("click", () => {
+    if (!lasso.on && !byId("lassoed").hidden) showTab("card");
+    byId("tab-lassoed").hidden = !lasso.on || !byId("lassoed").childElementCount;
+    draw();
+  });
 }
 
 let cutTurn = 0;
@@ -280,127 +326,6 @@ function startCut() {
   byId("cutby").replaceChildren(...kinds);
 }
 
-// --- pointer and keys -------------------------------------------------------------------------------------------------
-
-function startPointer() {
-  const pointers = new Map();
-  let moved = 0, spread = 0;
-  const at = (event) => {
-    const box = canvas.getBoundingClientRect();
-    return [event.clientX - box.left, event.clientY - box.top];
-  };
-  canvas.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const [x, y] = at(event);
-    scene.wheel(x, y, Math.exp(Math.max(-1, Math.min(1, event.deltaY / 400))), stage.clientWidth, stage.clientHeight);
-    showPath(scene.focus());
-    draw();
-  }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    canvas.setPointerCapture(event.pointerId);
-    pointers.set(event.pointerId, at(event));
-    moved = 0;
-    spread = 0;
-    tip.hidden = true;
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    const [x, y] = at(event), old = pointers.get(event.pointerId);
-    if (!old) return hover(x, y);
-    moved += Math.abs(x - old[0]) + Math.abs(y - old[1]);
-    pointers.set(event.pointerId, [x, y]);
-    if (pointers.size === 1 && moved > 4) scene.pan(x - old[0], y - old[1], stage.clientWidth, stage.clientHeight);
-    if (pointers.size === 2) {
-      const [a, b] = [...pointers.values()], apart = Math.hypot(a[0] - b[0], a[1] - b[1]);
-      if (spread) scene.wheel((a[0] + b[0]) / 2, (a[1] + b[1]) / 2, spread / apart, stage.clientWidth, stage.clientHeight);
-      spread = apart;
-    }
-    draw();
-  });
-  const up = (event) => {
-    if (!pointers.delete(event.pointerId)) return;
-    if (event.type === "pointerup" && moved <= 4) {
-      const found = scene.pick?.(...at(event)), node = scene.hit(...at(event));
-      if (found) choose(found).catch(complain);
-      else if (node && !node.more) {
-        lit = new Set();
-        select(node, { zoom: node.kids > 0 });
-      }
-    }
-  };
-  canvas.addEventListener("pointerup", up);
-  canvas.addEventListener("pointercancel", up);
-  canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
-}
-
-// A click on the map: a name leads into its group, a point to its item.
-async function choose(found) {
-  if (found.id !== undefined) return go(found.id);
-  const { row } = await source.at(found.place, found.index);
-  const node = row === undefined ? null : await nodes.reach(row);
-  if (node) select(node);
-}
-
-const ofItem = debounce(40, async (found, x, y) => {
-  const item = await source.at(found.place, found.index).catch(() => null);
-  if (!item || pointed !== found) return;
-  const image = meta.images && item.row !== undefined ? [make("img", { src: source.imageUrl(item.row), alt: "" })] : [];
-  showTip([...image, make("span", {}, item.text), make("small", {}, item.path.join(" › ")), ...(item.columns ?? []).map(({ name, value }) => make("small", {}, `${name}: ${value}`))], x, y);
-});
-let pointed = null;
-
-function hover(x, y) {
-  if (scene.pick) {
-    pointed = scene.pick(x, y);
-    canvas.style.cursor = pointed ? "pointer" : "grab";
-    if (pointed?.place !== undefined) return ofItem(pointed, x, y);
-    return pointed ? showTip([pointed.name, make("small", {}, items(pointed.size))], x, y) : (tip.hidden = true);
-  }
-  canvas.style.cursor = "default";
-  const node = scene.hit(x, y);
-  if (!node) return (tip.hidden = true);
-  showTip([node.name, make("small", {}, node.more ? "not shown one by one" : items(node.size))], x, y);
-}
-
-function showTip(content, x, y) {
-  tip.replaceChildren(...content);
-  tip.hidden = false;
-  tip.style.left = `${Math.min(x + 14, stage.clientWidth - tip.offsetWidth - 6)}px`;
-  tip.style.top = `${Math.min(y + 14, stage.clientHeight - tip.offsetHeight - 6)}px`;
-}
-
-function startKeys() {
-  canvas.addEventListener("keydown", (event) => {
-    const node = selected ?? nodes.root, row = node.parent?.children ?? [node], i = row.indexOf(node);
-    const step = {
-      ArrowUp: () => node.parent && select(node.parent),
-      ArrowDown: async () => {
-        const inside = await nodes.reach((await source.children([node.id])).children[node.id]?.[0]?.id ?? -1).catch(() => null);
-        if (inside) select(inside);
-      },
-      ArrowLeft: () => i > 0 && select(row[i - 1]),
-      ArrowRight: () => i < row.length - 1 && !row[i + 1].more && select(row[i + 1]),
-      Enter: () => select(node, { zoom: true }),
-      Escape: () => select(node.parent ?? nodes.root, { zoom: true }),
-      Home: () => select(nodes.root, { zoom: true }),
-      "+": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 0.8, stage.clientWidth, stage.clientHeight); draw(); },
-      "-": () => { scene.wheel(stage.clientWidth / 2, stage.clientHeight / 2, 1.25, stage.clientWidth, stage.clientHeight); draw(); },
-    }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    Promise.resolve(step()).catch(complain);
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) {
-      event.preventDefault();
-      byId("query").focus();
-    }
-    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !/INPUT|TEXTAREA/.test(document.activeElement.tagName)) {
-      event.preventDefault();
-      edit({ op: event.shiftKey ? "redo" : "undo" });
-    }
-  });
-}
-
 // --- edits, export, compare -------------------------------------------------------------------------------------------
 
 async function edit(action) {
@@ -418,7 +343,7 @@ async function edit(action) {
 async function reload(node) {
   const keep = node ?? selected?.id;
   await load();
-  await setCut(cutState, false).catch(() => setCut({ n: 1 }, false));
+  await setCut((cutState.level ?? 0) < Math.max(1, meta.levels.length) ? cutState : firstCut(), false); // an edit may have taken the level away
   const found = keep === undefined ? null : await nodes.reach(keep).catch(() => null);
   select(found ?? nodes.root, { push: false, zoom: true, animate: false });
 }
@@ -430,7 +355,7 @@ const series = (version) => version?.split("-")[0];
 async function conflict(action, before) {
   const name = (id) => nodes.get(id)?.name ?? `cluster ${id}`;
   const what = { rename: () => `Rename “${name(action.node)}” to “${action.name}”`, merge: () => `Merge “${name(action.node)}” with “${name(action.with)}”`,
-    move: () => `Move “${name(action.node)}” into “${name(action.to)}”`, collapse: () => `Collapse “${name(action.node)}”`,
+    move: () => `Move ${action.polygon ? "the selected items" : `“${name(action.node)}”`} into “${name(action.to)}”`, collapse: () => `Collapse “${name(action.node)}”`,
     hide: () => `Hide or show “${name(action.node)}”`, undo: () => "Undo the last edit", redo: () => "Redo the last undone edit" }[action.op]();
   await reload();
   const replaced = series(before) !== series(source.version);
@@ -465,6 +390,8 @@ function startWatch() {
   setInterval(() => look().catch(() => {}), WATCH);
   addEventListener("focus", () => look().catch(() => {}));
 }
+
+const showFlows = () => flowDialog(source, cutState, dark(), meta.title, (id) => go(id).catch(complain)).catch(complain);
 
 function showEdits() {
   for (const [id, count] of [["undo", meta.edits?.done], ["redo", meta.edits?.undone]]) {
@@ -517,8 +444,9 @@ async function start() {
   scene = Object.values(scenes)[0];
   setTheme(theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   byId("views").replaceChildren(...Object.keys(scenes).map((name) => make("button", { type: "button", "data-view": name, "aria-pressed": "false", onclick: () => setView(name) }, name[0].toUpperCase() + name.slice(1))));
-  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(source, node.id).catch(complain) });
+  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(source, node.id, showFlows).catch(complain) });
   source.onState = (up) => { byId("offline").hidden = up; if (up) draw(); };
+  byId("fold").addEventListener("click", () => byId("fold").setAttribute("aria-expanded", String(document.body.classList.toggle("unfolded"))));
   byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
   byId("undo").addEventListener("click", () => edit({ op: "undo" }));
   byId("redo").addEventListener("click", () => edit({ op: "redo" }));
@@ -526,13 +454,17 @@ async function start() {
   byId("export").addEventListener("click", () => exportDialog({ source, embedded, cut: cutState, filter: columns.filter, selected, canvas, title: meta.title, view: nameOf(scene), size: [stage.clientWidth, stage.clientHeight], paint: paintOn }));
   byId("help").addEventListener("click", helpDialog);
   byId("compare").hidden = !meta.compare;
-  byId("compare").addEventListener("click", () => compareDialog(source, (selected ?? nodes.root).id).catch(complain));
+  byId("compare").addEventListener("click", () => compareDialog(source, (selected ?? nodes.root).id, showFlows).catch(complain));
   columns = new ColumnPanel(source, meta, { dark, changed: columnsChanged, colored: columnsChanged });
   if (scenes.map) scenes.map.onColours = () => { showLegend(); draw(); };
   startTabs();
   startCut();
-  startSearch(source, go);
-  startPointer();
+  startSearch(source, go, light);
+  startLasso();
+  startPointer({
+    get scene() { return scene; }, get scenes() { return scenes; }, get lasso() { return lasso; }, get selected() { return selected; }, get meta() { return meta; },
+    nodes, source, select, go, draw, showPath, complain, edit, forgetPath: () => { lit = new Set(); },
+  });
   startKeys();
   addEventListener("popstate", () => restore().catch(complain));
   new ResizeObserver(() => { showLegend(); draw(); }).observe(stage);
@@ -540,7 +472,7 @@ async function start() {
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), pointAt: (place) => scenes.map?.screen(place) };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), hits: () => hits.length, shortened: () => scene.shortened ?? 0, pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

@@ -7,7 +7,23 @@ import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
 
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
+const QUICK = 12000; // points drawn while the picture moves
+const MARKED = 3000; // of what a search found
 const AGAIN = 200; // how bad it is to use a colour again
+
+// The same points in an order in which every beginning is spread evenly over all of them.
+function mixed(places, colors) {
+  const n = places.length / 2, step = Math.max(1, Math.round(n * 0.6180339887)), pairs = new Float32Array(2 * n), words = new Uint32Array(n), from = new Uint32Array(colors.buffer);
+  const gcd = (a, b) => (b ? gcd(b, a % b) : a);
+  let by = step;
+  while (gcd(by, n) > 1) by++;
+  for (let i = 0, at = 0; i < n; i++, at = (at + by) % n) {
+    pairs[2 * i] = places[2 * at];
+    pairs[2 * i + 1] = places[2 * at + 1];
+    words[i] = from[at];
+  }
+  return [pairs, new Uint8Array(words.buffer)];
+}
 
 export class PointMap extends Scene {
   constructor(nodes, source, onNews) {
@@ -47,6 +63,26 @@ export class PointMap extends Scene {
     this.onNews();
   }
 
+  // Items that a search finds, in the same part of the plane.
+  async light(q) {
+    this.q = q;
+    if (!q) this.found = null;
+    else {
+      const [left, top, side] = this.window ?? [0, 0, 1], { column: _, ...only } = this.only;
+      const data = new DataView(await this.source.points({ left, top, side, ...only, q })), count = data.getUint32(28, true), step = Math.ceil(count / MARKED) || 1;
+      if (q !== this.q) return;
+      const at = (from, origin) => Array.from({ length: Math.floor((count + step - 1) / step) }, (_, i) => origin + (data.getUint16(from + 2 * i * step, true) * data.getFloat64(16, true)) / 65535);
+      this.found = { x: at(32 + 4 * count, data.getFloat64(0, true)), y: at(32 + 6 * count, data.getFloat64(8, true)) };
+    }
+    this.onNews();
+  }
+
+  // The place of the plane at a pixel.
+  plane(x, y) {
+    const { scale, left, top } = this.last;
+    return [(x - left) / scale, (y - top) / scale];
+  }
+
   // Show only items that pass the filters, coloured by a column (null: by their group).
   show(filter, column, index) {
     this.column = column;
@@ -57,10 +93,11 @@ export class PointMap extends Scene {
   // After a zoom the server may know more points than are drawn.
   refine() {
     clearTimeout(this.wait);
-    if (this.whole) return;
+    if (this.whole) { this.wait = setTimeout(() => this.onColours?.(), 160); return; }
     this.wait = setTimeout(() => {
       const { x, y, zoom } = this.camera, side = Math.min(1, 1.6 / zoom), inside = (v) => Math.max(0, Math.min(1 - side, v - side / 2));
-      this.fetch(inside(x), inside(y), side).catch(() => {});
+      this.onColours?.();
+      this.fetch(inside(x), inside(y), side).then(() => this.q && this.light(this.q)).catch(() => {});
     }, 160);
   }
 
@@ -83,7 +120,7 @@ export class PointMap extends Scene {
   // The part of the plane that the picture shows.
   view(width, height) {
     const { left, right, top, bottom } = this.bounds, c = this.camera;
-    const aside = this.keep.length && width > 700 ? this.keep[0].x + this.keep[0].w : 0; // beside the legend, where there is room
+    const aside = width > 700 ? this.aside ?? 0 : 0; // beside the legend, where there is room
     const unit = Math.min((width - aside - 2 * MARGIN) / Math.max(right - left, 1e-9), (height - 2 * MARGIN) / Math.max(bottom - top, 1e-9));
     if (c.x === null) Object.assign(c, { x: (left + right) / 2, y: (top + bottom) / 2 });
     const scale = unit * c.zoom, middle = (width + aside) / 2;
@@ -100,8 +137,10 @@ export class PointMap extends Scene {
   }
 
   recolour(scale, side) {
+    if (this.key !== null && this.colouredAt === `${scale} ${side}`) return false; // a move sideways changes nothing
+    this.colouredAt = `${scale} ${side}`;
     const island = new Map(this.islands.map((each) => [each.id, each])), parts = new Map(), found = [];
-    for (const each of this.islands) parts.set(each.parent, [...(parts.get(each.parent) ?? []), each]);
+    for (const each of this.islands) parts.set(each.parent, parts.get(each.parent) ?? []).get(each.parent).push(each);
     const visit = (id, start, end) => {
       const inside = isOpen(island.get(id), scale, side) ? (parts.get(id) ?? []).toSorted((a, b) => a.first - b.first) : [];
       let at = start;
@@ -163,7 +202,15 @@ export class PointMap extends Scene {
     const atX = (x - left) / scale, atY = (y - top) / scale, next = unit * zoom;
     this.camera = { zoom, x: atX - (x - middle) / next, y: atY - (y - height / 2) / next };
     this.goal = null;
+    this.moved();
     this.refine();
+  }
+
+  // While the picture moves, some of the points stand for all.
+  moved() {
+    this.quick = true;
+    clearTimeout(this.calm);
+    this.calm = setTimeout(() => { this.quick = false; this.onNews(); }, 140);
   }
 
   pan(dx, dy, width, height) {
@@ -171,6 +218,7 @@ export class PointMap extends Scene {
     this.camera.x -= dx / scale;
     this.camera.y -= dy / scale;
     this.goal = null;
+    this.moved();
     this.refine();
   }
 
@@ -191,7 +239,7 @@ export class PointMap extends Scene {
       places[2 * i] = this.x[i];
       places[2 * i + 1] = this.y[i];
     }
-    this.dots.load(places, colors);
+    this.dots.load(...mixed(places, colors));
     const [dx, dy] = [0.06 * (this.bounds.right - this.bounds.left), 0.06 * (this.bounds.bottom - this.bounds.top)];
     const { left, right, top, bottom } = this.whole || this.camera.zoom < 1.5 ? this.bounds : { left: Math.min(...this.x), right: Math.max(...this.x), top: Math.min(...this.y), bottom: Math.max(...this.y) };
     const soft = n ? shades(this.x, this.y, colors, { left: left - dx, right: right + dx, top: top - dy, bottom: bottom + dy }) : null;
@@ -205,10 +253,13 @@ export class PointMap extends Scene {
     const { colors, soft } = this.paints(style);
     if (soft && ctx.drawImage) {
       ctx.imageSmoothingEnabled = true;
+      ctx.globalAlpha = Math.min(1, 3 / this.camera.zoom); // close by, points say more than regions
       ctx.drawImage(soft.canvas, soft.left * scale + left, soft.top * scale + top, soft.side * scale, soft.side * scale);
+      ctx.globalAlpha = 1;
     }
     const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
-    if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size)) this.oneByOne(ctx, width, height, view, size, colors);
+    if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size, this.quick || this.goal ? QUICK : Infinity)) this.oneByOne(ctx, width, height, view, size, colors);
+    this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));
     const place = (island) => [island.x * scale + left, island.y * scale + top];
@@ -218,7 +269,14 @@ export class PointMap extends Scene {
       const index = this.column ? undefined : this.colorOf(box.island);
       write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
     }
-    this.last = view;
+    [this.last, this.high] = [view, height];
+  }
+
+  // The coloured groups whose middle is in the picture, or all of them before the first one.
+  namesInView() {
+    if (!this.last || this.camera.zoom < 1.2) return this.names;
+    const { scale, left, top } = this.last, width = 2 * this.last.middle;
+    return this.names.filter(({ x, y }) => x * scale + left > 0 && x * scale + left < width && y * scale + top > 0 && y * scale + top < this.high);
   }
 
   colorOf(island) {
@@ -242,6 +300,23 @@ export class PointMap extends Scene {
       ctx.fill();
     }
     ctx.globalAlpha = 1;
+  }
+
+  // What a search found, and the lasso.
+  marks(ctx, style, { scale, left, top }, size) {
+    ctx.strokeStyle = style.mark;
+    ctx.lineWidth = 1.5;
+    for (let i = 0; i < (this.found?.x.length ?? 0); i++) {
+      ctx.beginPath();
+      ctx.arc(this.found.x[i] * scale + left, this.found.y[i] * scale + top, Math.max(3.5, size * 0.8), 0, 2 * Math.PI);
+      ctx.stroke();
+    }
+    if (!this.lasso?.length) return;
+    ctx.lineWidth = 2;
+    ctx.beginPath();
+    this.lasso.forEach(([x, y], i) => ctx[i ? "lineTo" : "moveTo"](x * scale + left, y * scale + top));
+    ctx.lineTo(this.lasso[0][0] * scale + left, this.lasso[0][1] * scale + top);
+    ctx.stroke();
   }
 
   // A selected item stands out.

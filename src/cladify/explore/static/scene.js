@@ -33,6 +33,11 @@ export class Scene {
       ctx.lineWidth = 1;
       ctx.strokeRect(x + 0.5, y + 0.5, w - 1, h - 1);
     }
+    const found = style.hits(node);
+    if (found) { // the share that a search found, never too narrow to be seen
+      ctx.fillStyle = style.mark;
+      ctx.fillRect(x, y + h - 4, Math.max(6, (w * found) / node.size), 4);
+    }
     if (style.lit.has(node.id)) {
       ctx.strokeStyle = style.mark;
       ctx.lineWidth = 3;
@@ -55,6 +60,7 @@ export class Scene {
     if (w < 34 && h > 56) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
     const line = size * 1.25, lines = h < 2.6 * line ? [fit(ctx, node.name, w - 8)] : wrap(ctx, node.name, w - 8, Math.min(5, Math.floor((h - 6) / line)));
     if (w < 72 && h > 56 && lines.some((text, i) => !text || (i < lines.length - 1 && text.endsWith("…")))) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
+    if (lines.some((text) => !text || text.endsWith("…"))) this.shortened = (this.shortened ?? 0) + 1;
     const top = lines.length > 1 || h >= 2.6 * line ? y + 4 + line / 2 : y + h / 2;
     lines.forEach((text, i) => { if (text) ctx.fillText(text, x + 4, top + i * line); });
   }

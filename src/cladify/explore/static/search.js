@@ -1,7 +1,7 @@
 // Search as one types: results in a list that arrow keys walk through.
 import { byId, debounce, items, make, number } from "./dom.js";
 
-export function startSearch(source, go) {
+export function startSearch(source, go, light) {
   const input = byId("query"), list = byId("found");
   let results = [], at = -1, turn = 0;
 
@@ -26,6 +26,7 @@ export function startSearch(source, go) {
   };
   const run = debounce(90, async () => {
     const text = input.value.trim(), mine = ++turn;
+    light(text);
     if (!text) return close();
     const answer = await source.search(text);
     if (mine !== turn) return;

@@ -96,6 +96,9 @@ export class ServerSource {
   points(window) { return this.request("api/points?" + new URLSearchParams(window), {}, (answer) => answer.arrayBuffer()); }
   counts(filter) { return this.ask("counts", { filter: filter || undefined }); }
   hits(q) { return this.ask("hits", { q }); }
+  selection(where) { return this.ask("selection", where); }
+  report() { return this.ask("report"); }
+  flows(cut) { return this.ask("flows", cut); }
   path(id) { return this.ask("path", { node: id }); }
 
   async edit(action) {

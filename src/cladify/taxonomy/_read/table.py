@@ -176,6 +176,7 @@ def flat_dict(now: Snapshot, items: bool) -> dict[str, Any]:
             "height": float(tree.height[v]),
             "keywords": now.keywords(v),
             "examples": [printable(item) for item in now.examples(v).central],
+            "hidden": v in now.hidden,
         }
         for v in range(tree.root, tree.n_leaves - 1, -1)
     ]
@@ -185,9 +186,18 @@ def flat_dict(now: Snapshot, items: bool) -> dict[str, Any]:
         "groups": groups,
     }
     if items:
-        data["items"] = [printable(item) for item in now.facts.item_list]
+        kept = now.facts.kept
+        data["items"] = [_plain(item) for item in now.facts.item_list]
         data["parent"] = tree.parent[: tree.n_leaves].tolist()
+        data["ids"] = [[_plain(value) for value in values.to_pylist()] for values in kept.ids]
+        data["id_names"] = list(kept.id_names)
+        data["sizes"] = [list(size) for size in now.facts.sizes]
+        data["has_items"] = now.facts.has_items
     return data
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | None) else str(value)
 
 
 def find(now: Snapshot, text: str, limit: int) -> list[Match]:

@@ -1,0 +1,77 @@
+"""The papers' data: made by code, or read from a folder of ``.npz`` files."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from cladify.errors import CladifyError
+
+__all__ = ["EXPECTED", "DataMissing", "folder", "labels", "raw", "unit_scores"]
+
+#: Sets that cannot be made: the file each is expected in, with arrays X (n, d) and y (n,), and where it comes from.
+EXPECTED = {
+    "zoo": "UCI Zoo, 101 x 16",
+    "iris": "UCI Iris, 150 x 4",
+    "wine": "UCI Wine, 178 x 13",
+    "glass": "UCI Glass, 214 x 9 (without the id)",
+    "segmentation": "UCI Image Segmentation, 2310 x 19",
+    "spambase": "UCI Spambase, 4601 x 57",
+    "letter": "UCI Letter Recognition, 20 000 x 16",
+    "optdigits": "UCI Optical Digits, 5620 x 64",
+    "aloi": "ALOI colour histograms, 108 000 x 128",
+    "mnist": "MNIST, 70 000 x 784",
+    "bibtex": "Mulan Bibtex, with y_indptr and y_indices",
+    "delicious": "Mulan Delicious, with y_indptr and y_indices",
+}
+#: Those that scikit-learn has a copy of.
+_SKLEARN = {"iris": "load_iris", "wine": "load_wine"}
+
+
+class DataMissing(CladifyError):
+    """A set is not on this machine."""
+
+
+def folder() -> Path:
+    """``$CLADIFY_DATA``, or ``../shared/datasets`` beside the repository or the folder one is in."""
+    given = os.environ.get("CLADIFY_DATA")
+    if given:
+        return Path(given)
+    beside = [Path(__file__).resolve().parents[4], Path.cwd().parent]
+    found = (place / "shared" / "datasets" for place in beside)
+    return next((place for place in found if place.is_dir()), Path("data"))
+
+
+@cache
+def raw(name: str) -> dict[str, np.ndarray]:
+    """The arrays of a set; integers and halves become float32."""
+    path = folder() / f"{name}.npz"
+    if path.exists():
+        with np.load(path, allow_pickle=False) as arrays:
+            found = dict(arrays)
+    elif name in _SKLEARN:
+        import sklearn.datasets
+
+        bunch = getattr(sklearn.datasets, _SKLEARN[name])()
+        found = {"X": bunch.data, "y": bunch.target}
+    else:
+        raise DataMissing(f"{name}.npz ({EXPECTED.get(name, 'a set')}) is not in {folder()}; set CLADIFY_DATA.")
+    found["X"] = np.asarray(found["X"], np.float32)
+    return found
+
+
+def labels(name: str) -> np.ndarray:
+    """The classes of a set."""
+    return np.asarray(raw(name)["y"], np.int64)
+
+
+@cache
+def unit_scores(name: str) -> np.ndarray:
+    """Columns as z-scores, then rows of length 1: the rows of Chami and others, table 1."""
+    X = raw(name)["X"].astype(np.float64)
+    spread = X.std(axis=0)
+    X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return (X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)).astype(np.float32)

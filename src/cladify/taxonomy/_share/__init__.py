@@ -1,0 +1,1 @@
+"""Taxonomies for other programs, and from them: SKOS, JSON, outlines."""

@@ -1,0 +1,141 @@
+"""The runner of the papers' figures, and the figures that are known to the last digit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cladify.errors import CladifyError, FileError, InvalidInput
+from cladify.papers import (
+    PAPERS,
+    Figure,
+    Row,
+    all_rows,
+    load_figures,
+    markdown,
+    run_rows,
+    summary,
+    verdict,
+    worse_than,
+)
+from cladify.papers._data import DataMissing, unit_scores
+
+
+def row(value: float = 1.0, *, published: float = 1.0, what: str = "made", **options: object) -> Row:
+    calls: list[int] = []
+
+    def run(seed: int) -> float:
+        calls.append(seed)
+        return value + seed
+
+    made = Row("C", "table 0", what, published, run, "made()", "none", within=0.01, **options)  # type: ignore[arg-type]
+    object.__setattr__(made, "calls", calls)
+    return made
+
+
+def test_every_row_has_a_name_of_its_own_and_a_known_paper() -> None:
+    rows = all_rows("all")
+    assert len({r.key for r in rows}) == len(rows) > 150
+    assert {r.paper for r in rows} == set(PAPERS)
+    assert {r.setting for r in rows} == {"paper", "default"}
+
+
+def test_tiers_hold_those_before() -> None:
+    quick, normal, every = ({r.key for r in all_rows(tier)} for tier in ("quick", "normal", "all"))
+    assert quick < normal < every
+    with pytest.raises(InvalidInput, match="tier"):
+        all_rows("nightly")
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "expected"),
+    [(1.005, False, "reproduced"), (1.2, False, "better"), (0.8, False, "worse"), (1.2, True, "worse")],
+)
+def test_verdict(value: float, lower: bool, expected: str) -> None:
+    assert verdict(row(lower=lower), Figure((value,))) == expected
+
+
+def test_a_bound_is_neither_better_nor_worse() -> None:
+    assert verdict(row(is_bound=True), Figure((2.0,))) == "differs"
+    assert verdict(row(), Figure(missing="no file")) == "data missing"
+
+
+def test_a_spread_counts_as_the_same() -> None:
+    assert verdict(row(spread=0.5), Figure((1.4,))) == "reproduced"
+    assert verdict(row(), Figure((0.9, 1.5))) == "reproduced"
+
+
+def test_a_run_goes_on_where_it_was(tmp_path) -> None:
+    path = tmp_path / "papers.json"
+    first, second = row(what="a"), row(2.0, what="b", seeds=3)
+    run_rows([first], path)
+    found = run_rows([first, second], path)
+    assert first.calls == [0] and second.calls == [0, 1, 2]
+    assert found[second.key].values == (2.0, 3.0, 4.0)
+    run_rows([first], path, again=True)
+    assert first.calls == [0, 0]
+    assert load_figures(path)[second.key] == found[second.key]
+
+
+def test_missing_data_are_named_and_tried_again(tmp_path) -> None:
+    def run(seed: int) -> float:
+        raise DataMissing("zoo.npz is not here")
+
+    lost = Row("H", "table 1", "lost", 1.0, run, "f()", "zoo")
+    found = run_rows([lost], tmp_path / "papers.json")
+    assert verdict(lost, found[lost.key]) == "data missing"
+    assert "zoo.npz is not here" in markdown([lost], found, "quick")
+
+
+def test_a_damaged_file_is_refused_in_one_line(tmp_path) -> None:
+    path = tmp_path / "papers.json"
+    for content in ("", "[]", '{"figures": {"a": 3}}', json.dumps({"figures": {"a": {"values": ["x"]}}})):
+        path.write_text(content)
+        with pytest.raises(FileError, match="no figures"):
+            load_figures(path)
+
+
+def test_worse_verdicts_are_found() -> None:
+    a, b = row(what="a"), row(what="b")
+    before = {a.key: Figure((1.0,)), b.key: Figure((1.0,))}
+    now = {a.key: Figure((0.5,)), b.key: Figure((1.5,))}
+    assert [line.partition(":")[0] for line in worse_than([a, b], now, before)] == [a.key.partition(":")[0]]
+
+
+def test_the_page_has_a_line_a_row_and_the_causes() -> None:
+    rows = [row(what="good"), row(0.1, what="bad | odd", cause="the data differ")]
+    found = {r.key: Figure((r.run(0),)) for r in rows}
+    page = markdown(rows, found, "quick")
+    assert page.count("| table 0 |") == 2 and "the data differ." in page
+    assert list(summary(rows, found)) == ["Charikar, Chatziafratis, Niazadeh, Yaroslavtsev: 1 reproduced, 1 worse"]
+
+
+def test_linkages_give_the_printed_digits_of_zoo_and_glass() -> None:
+    try:
+        unit_scores("zoo"), unit_scores("glass")
+    except DataMissing as error:
+        pytest.skip(str(error))
+    linkages = ("single", "average", "complete", "ward")
+    exact = [
+        r
+        for r in all_rows("quick", "H")
+        if r.table == "table 1" and r.data in ("zoo", "glass") and r.what.startswith(linkages)
+    ]
+    assert len(exact) == 8
+    for r in exact:
+        assert abs(r.run(0) - r.published) <= 0.0006, r.key
+
+
+def test_command(tmp_path, monkeypatch) -> None:
+    import cladify.papers._run as module
+    from cladify.cli import run
+
+    monkeypatch.setitem(module._SOURCES, "C", lambda: iter([row(0.5)]))
+    arguments = ["papers", "quick", "--paper", "C", "--out", str(tmp_path)]
+    assert run(arguments) == 0
+    assert "worse" in (tmp_path / "papers.md").read_text()
+    good = tmp_path / "before.json"
+    good.write_text(json.dumps({"figures": {row().key: {"values": [1.0], "seconds": 0, "missing": ""}}}))
+    assert run([*arguments, "--check", str(good)]) == 1
+    assert issubclass(DataMissing, CladifyError)
