@@ -407,7 +407,8 @@ class Taxonomy(Shareable):
                     else:
                         given = ask(now, chosen, batch_size=batch_size, **options)
                     for v, name in given:
-                        names[now.base_nodes(v)[0] - now.n_items] = name
+                        if not now.is_part(v):  # a part of a split has its own name, and that of the whole is another
+                            names[now.base_nodes(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
                 if isinstance(chosen, ModelNamer):

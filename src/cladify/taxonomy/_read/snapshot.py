@@ -85,6 +85,10 @@ class Snapshot:
                 waiting = [*self.edited.parts[place], *waiting]
         return found
 
+    def is_part(self, v: int) -> bool:
+        """Whether a split by hand made a node."""
+        return len(self.edited.parts.get(int(self.edited.places[v]), ())) == 1
+
     @cached_property
     def hidden(self) -> frozenset[int]:
         """Nodes that were hidden by hand."""
