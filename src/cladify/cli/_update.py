@@ -64,7 +64,7 @@ def update(
     """
     from cladify.io import read_vectors
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, read_source, vector_column
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, read_source, read_table
 
     if undo == (source is not None or remove is not None or refresh is not None):
         raise typer.BadParameter("give NEW, --remove or --refresh, or --undo alone.")
@@ -87,20 +87,22 @@ def update(
     results = []
     taken = ""
     if source is not None:
-        if column is None and str(source) != STDIN:
-            column = vector_column(source)
-        is_text = str(source) == STDIN or source.is_dir() or source.suffix.lower() in TEXT_KINDS
         id_name = ids or next(iter(made.id_names), None)
-        table = read_source(str(source), text, ids=id_name, options=reading) if is_text else None
+        if str(source) == STDIN:
+            table = read_source(str(source), text, ids=id_name, options=reading)
+        elif source.is_dir() or source.suffix.lower() in TEXT_KINDS:
+            table = read_table(source, text, vectors=columns(column), ids=id_name, options=reading)
+        else:
+            table = None
         shown = None if table is None or items_column is None else table.column(items_column)
-        if table is not None:
+        if table is None:
+            new: Any = read_vectors(source, column=columns(column))
+        else:
             options |= {"ids": table.ids, "columns": table.kept}
             taken = f" (texts: {table.text_column}{f', ids: {table.id_column}' if table.id_column else ''})"
-        if column is None and table is not None:
-            new: Any = ["" if value is None else str(value) for value in table.texts]
-        else:
-            new = read_vectors(source, column=columns(column))
-            shown = table.texts if shown is None and table is not None else shown
+            told = ["" if value is None else str(value) for value in table.texts]
+            new = told if table.vectors is None else table.vectors
+            shown = told if shown is None and table.vectors is not None else shown
         namers = {} if asked is None else {"namer": asked.namer, "cache": asked.cache}
         results.append(made.update(new, items=shown, remove=gone, embedder=embedder, **options, **namers))
     elif gone is not None:

@@ -384,7 +384,7 @@ class Updatable(Readable):
             X: Any = live.rows(past.rows)
         else:
             X = self._vectors() if vectors is None else np.asarray(vectors)
-            if X is None and self._embedder is not None and self.info.get("texts", {}).get("are_items"):
+            if X is None and self._embedder is not None and self.info.get("texts", {}).get("items"):
                 X = self._embedder.transform(as_texts(facts.items))
         if past.rows is None:
             n = self._now.n_items

@@ -13,8 +13,8 @@ __all__ = ["own_words", "without_addresses"]
 _ADDRESS = re.compile(
     r"(?:https?|ftp|news)://\S+|www\.\S+|<?[\w.+-]+@[\w-]+(?:\.[\w-]+)*>?|\b[\w-]+(?:\.[\w-]+)+\.[a-z]{2,4}\b"
 )
-#: Of printf and of Python.
-_PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-+ #0-9.*]*(?:hh|h|ll|l|z|j|t)?[a-zA-Z]\b|%\(\w+\)[a-z]|%\d+\b")
+#: Of printf, of binutils (%pB) and of Python.
+_PLACEHOLDER = re.compile(r"%(?:\d+\$)?[-+ #0-9.*]*(?:hh|h|ll|l|z|j|t)?(?:[a-zA-Z]|p[A-Z])\b|%\(\w+\)[a-z]|%\d+\b")
 _QUOTED = re.compile(
     r"^\s*(?:[>|:}#]|[A-Z]{1,3}>|.{0,80}\b(?:writes|wrote|schrieb|écrit|escribió)\s*:?\s*$|In article\b)"
 )

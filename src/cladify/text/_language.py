@@ -161,7 +161,7 @@ def english_stop_words() -> frozenset[str]:
     more = (
         "don doesn didn isn wasn aren won couldn wouldn shouldn hasn haven hadn ll ve re does did like just use used "
         "using via etc eg ie im say said says going got really know think thing want come let lot sure yes "
-        "writes wrote thanks thank hi hello regards cheers sincerely dear"
+        "writes wrote thanks thank hi hello regards cheers sincerely dear mr mrs ms dr prof"
     )
     return frozenset(map(fold, ENGLISH_STOP_WORDS)) | ENGLISH_STOP_WORDS | frozenset(more.split())
 
@@ -176,10 +176,14 @@ def _frequent_short_words(texts: Sequence[str]) -> frozenset[str]:
 def fold(word: str) -> str:
     """A word in lower case and in the singular, by rules that are right for most English words.
 
+    >>> fold("movies") == fold("movie")
+    True
     >>> [fold(word) for word in ("Libraries", "games", "glass", "boxes", "status", "GPUs", "analysis")]
     ['library', 'game', 'glass', 'box', 'status', 'gpu', 'analysis']
     """
     word = word.lower()
+    if len(word) > 4 and word.endswith("ie"):  # as of "movies", which ends as "stories" does
+        return word[:-2] + "y"
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "ous", "tus", "rus", "nus", "is", "as", "os")):
         return word
     if word.endswith("ies") and len(word) > 4:

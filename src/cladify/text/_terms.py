@@ -24,12 +24,14 @@ from cladify.errors import InvalidInput
 from cladify.text._clean import without_addresses
 from cladify.text._language import Language, find_language
 
-__all__ = ["Terms", "count_terms", "grams_of", "near_duplicates"]
+__all__ = ["Terms", "count_terms", "grams_of", "near_duplicates", "telling_words"]
 
 #: Runs of scripts without spaces, words ("c++" and "c#" are words) with their marks, and what ends a phrase.
 _RUN = "[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\u0e01-\u0e3a\u0e40-\u0e4e]+"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0903\u093a-\u094f\u200c\u200d"
-_TOKEN = re.compile(rf"{_RUN}|[^\W_](?:[^\W_]|[{_MARKS}])*(?:\+\+|#)?|[.,;:!?()\[\]{{}}<>|\"。、，；：！？（）「」]")
+_TOKEN = re.compile(
+    rf"{_RUN}|[^\W_](?:[^\W_]|[{_MARKS}])*(?:\+\+|(?<!\w\w)#)?|[.,;:!?()\[\]{{}}<>|\"。、，；：！？（）「」]"
+)
 _BREAK = frozenset('.,;:!?()[]{}<>|"。、，；：！？（）「」')
 _IS_RUN = re.compile(_RUN)
 _IDEOGRAPH = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -360,13 +362,26 @@ def _join(words: list[str]) -> str:
     return text
 
 
+def telling_words(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words by which a term is compared with others: characters without spaces are one word.
+
+    >>> telling_words(("文", "件")), telling_words(("board", "game"))
+    (('文件',), ('board', 'game'))
+    """
+    return ("".join(words),) if all(map(_IDEOGRAPH.match, words)) else words
+
+
 def near_duplicates(first: str, second: str) -> bool:
     """Whether two folded words say the same to a reader: "network" and "networking", "develop" and "development".
+
+    Of words without spaces, one in the other does.
 
     >>> near_duplicates("network", "networking"), near_duplicates("port", "portable")
     (True, False)
     """
     short, long = sorted((first, second), key=len)
+    if _IDEOGRAPH.match(short):
+        return short in long
     if len(short) >= 5 and len(long) - len(short) <= 5 and long.startswith(short[: max(5, len(short) - 1)]):
         return True
     return len(short) >= 5 and long.replace("ou", "o") == short.replace("ou", "o")

@@ -2,7 +2,7 @@
 
 A term t of a node v with parent p is weighed by
 
-    w(t) = s · log(s / r) · e · exp(b · c)
+    w(t) = s · log(s / r) · √e · exp(3 c)
 
 where s is the share of v's texts that have t (coverage), r the share of the texts of p outside v (so that the logarithm
 is the contrast), e how evenly the parts of v have it (so that a name is about all of v), and c the cosine of t with the
@@ -28,7 +28,7 @@ import numpy as np
 
 from cladify._kit.progress import Progress
 from cladify._kit.text import shorten
-from cladify.text._terms import Terms, near_duplicates
+from cladify.text._terms import Terms, near_duplicates, telling_words
 
 if TYPE_CHECKING:
     from cladify.tree import Tree
@@ -40,21 +40,24 @@ ITEM_MARK = " · "
 #: Candidates looked at for each node, keywords kept, terms in a name.
 _CANDIDATES = 80
 N_KEYWORDS = 24
+#: Of these, terms that most texts have, whatever their weight: where others reach few texts, a name needs them.
+_COMMON = 4
 _N_TERMS = 3
-#: A term of less contrast than this is chance (the 0.1 % point of χ² with one degree of freedom).
-_SIGNIFICANT = 10.8
-#: A term is added to a name while it says at least this share of what the first one says.
-_SHARE = 0.15
+#: A term of less contrast than this may be chance (the 5 % point of χ² with one degree of freedom).
+_SIGNIFICANT = 3.84
 #: A phrase takes the place of its word if at least this share of the node's texts with the word have the phrase.
 _PHRASE = 0.7
-#: A name should reach this share of a node's texts; words of names above are taken only where it does not without.
+#: A name should reach this share of a node's texts.
 COVERED = 0.3
-#: How much nearness in meaning counts.
-_MEANING = 1.5
+#: The power of evenness, and how much nearness in meaning counts.
+_EVENNESS, _MEANING = 0.5, 3.0
+#: What a term counts that has a word of a name above: it says less that is new.
+_REPEATED = 0.3
 #: What a term counts for texts that another term of the name reaches already; a name that reaches so many needs no
-#: rare term.
+#: term that is so rare.
 _OVERLAP = 0.4
 _ENOUGH = 0.8
+_RARE = 0.1
 #: Texts of a node that its name is chosen on; of more, these are spread evenly over it.
 _TEXTS = 2000
 
@@ -172,9 +175,10 @@ def _keywords_of(
     share = here / size
     expected = size * parent_sums[columns] / above
     contrast = np.where(here > expected, 2.0 * (here * np.log(here / expected) - (here - expected)), 0.0)
-    # Half a text is added where none outside has the term.
-    outside = (parent_sums[columns] - here + 0.5) / (above - size + 1.0)
-    weight = share * np.log(np.maximum(share / outside, 1.0)) * _evenness(sums, columns, share, v, tree)
+    # A text is added outside: half of it has a term that is rare, all of it one that all of the parent's texts have.
+    outside = (parent_sums[columns] - here + np.maximum(0.5, parent_sums[columns] / above)) / (above - size + 1.0)
+    even = _evenness(sums, columns, share, v, tree)
+    weight = share * np.log(np.maximum(share / outside, 1.0)) * even**_EVENNESS
     top = np.argsort(-weight, kind="stable")[: 4 * _CANDIDATES]
     top = top[weight[top] > 0]
     if meaning is not None and len(top):
@@ -186,7 +190,9 @@ def _keywords_of(
         for i in order[:_CANDIDATES]
         for c in (columns[i],)
     ]
-    return list(islice(distinct(_phrases_first(chosen), []), N_KEYWORDS))
+    telling = list(islice(distinct(_phrases_first(chosen), []), N_KEYWORDS))
+    common = sorted(chosen, key=lambda keyword: -keyword.share)[:_COMMON]
+    return [*telling[: N_KEYWORDS - _COMMON], *(k for k in common if k not in telling[: N_KEYWORDS - _COMMON])]
 
 
 @dataclass(frozen=True)
@@ -249,8 +255,9 @@ def _phrases_first(keywords: list[Keyword]) -> list[Keyword]:
 def distinct(keywords: Sequence[Keyword], used: list[str]) -> Iterator[Keyword]:
     """Keywords none of whose words says the same as one used before; adds theirs to ``used``."""
     for keyword in keywords:
-        if not any(near_duplicates(word, old) or word == old for word in keyword.words for old in used):
-            used.extend(keyword.words)
+        words = telling_words(keyword.words)
+        if not any(near_duplicates(word, old) or word == old for word in words for old in used):
+            used.extend(words)
             yield keyword
 
 
@@ -264,7 +271,7 @@ def choose_names(
 ) -> list[str]:
     """A name for each inner node: the terms that cover it best, else its central items.
 
-    Words of names above are left out, unless the rest reaches too few of the node's texts.
+    Terms with words of names above count less.
 
     Parameters
     ----------
@@ -296,23 +303,21 @@ def choose_names(
                 names[v - n] = standing[v]
                 words[v] = [
                     *path,
-                    *(word for keyword in _named(standing[v], keywords[v - n]) for word in keyword.words),
+                    *(
+                        word
+                        for keyword in _named(standing[v], keywords[v - n])
+                        for word in telling_words(keyword.words)
+                    ),
                 ]
                 continue
-            telling = [k for k in keywords[v - n] if k.contrast >= _SIGNIFICANT or k.share >= 0.5]
-            telling = telling or list(keywords[v - n])
-            has = None if counts is None else _texts_with(tree, v, telling, counts)
-            fresh = list(distinct([_without(keyword, path) for keyword in telling], list(path)))
-            chosen, reached = _cover(fresh, telling, has)
-            if reached < COVERED and len(fresh) < len(telling):
-                again, more = _cover(telling, telling, has)
-                if more > reached + 0.05:  # the word of a name above that most texts have, and what is new
-                    chosen = list(distinct([again[0], *chosen], []))[:_N_TERMS]
+            usable = [_without(keyword, path) for keyword in keywords[v - n]]
+            has = _texts_with(tree, v, usable, counts)
+            chosen = _choose(usable, has, path)
             name = ", ".join(k.term for k in chosen)
             name = name or ITEM_MARK.join(shorten(item, 40) for item in central[v - n][:2] if item.strip())
-            names[v - n] = _apart(name or f"group {rank}", taken, [k.term for k in fresh], central[v - n])
+            names[v - n] = _apart(name or f"group {rank}", taken, usable, chosen, central[v - n])
             taken.add(names[v - n])
-            words[v] = [*path, *(word for keyword in chosen for word in keyword.words)]
+            words[v] = [*path, *(word for keyword in chosen for word in telling_words(keyword.words))]
     return names
 
 
@@ -332,60 +337,76 @@ def _without(keyword: Keyword, used: list[str]) -> Keyword:
     return replace(keyword, term=" ".join(shown[first:]), words=keyword.words[first:])
 
 
-def _texts_with(tree: Tree, v: int, keywords: list[Keyword], counts: Any) -> np.ndarray:
+def _texts_with(tree: Tree, v: int, keywords: Sequence[Keyword], counts: Any) -> np.ndarray | None:
     """Which of a node's texts (a sample of a large one) have each keyword: bool (n_keywords, n_texts)."""
+    if counts is None or not keywords:
+        return None
     rows = tree.leaf_order[tree.first[v] : tree.last[v]]
     if len(rows) > _TEXTS:
         rows = rows[np.linspace(0, len(rows) - 1, _TEXTS).astype(np.int64)]
     columns = np.array([keyword.column for keyword in keywords], np.int64)
     order = np.argsort(columns)
     part = counts[rows]
-    at = np.searchsorted(columns[order], part.indices).clip(max=max(len(columns) - 1, 0))
-    hit = columns[order][at] == part.indices if len(columns) else np.zeros(0, bool)
+    at = np.searchsorted(columns[order], part.indices).clip(max=len(columns) - 1)
+    hit = columns[order][at] == part.indices
     has = np.zeros((len(columns), len(rows)), bool)
     text = np.repeat(np.arange(len(rows)), np.diff(part.indptr))
     has[order[at[hit]], text[hit]] = True
     return has
 
 
-def _cover(usable: list[Keyword], every: list[Keyword], has: np.ndarray | None) -> tuple[list[Keyword], float]:
+def _choose(keywords: list[Keyword], has: np.ndarray | None, path: list[str]) -> list[Keyword]:
+    """Up to three keywords: telling ones; all where these reach too few texts, and then those that reach most."""
+    share = np.array([keyword.share for keyword in keywords])
+    above = np.array([not any(True for _ in distinct([keyword], list(path))) for keyword in keywords], bool)
+    weight = np.array([keyword.weight for keyword in keywords]) * np.where(above, _REPEATED, 1.0)
+    telling = np.array([keyword.contrast >= _SIGNIFICANT for keyword in keywords], bool)
+    best: list[Keyword] = []
+    reach = -1.0
+    for gain in (np.where(telling, weight, 0.0), weight, share):
+        found, reached = _cover(keywords, gain, has)
+        if reached > reach + (0.05 if best else 0.0):
+            best, reach = found, reached
+        if reach >= COVERED:
+            break
+    return best
+
+
+def _cover(keywords: list[Keyword], weight: np.ndarray, has: np.ndarray | None) -> tuple[list[Keyword], float]:
     """Up to three keywords by weight over the texts not reached yet; and the share of texts that have one of them."""
-    place = {keyword.column: i for i, keyword in enumerate(every)}
     chosen: list[Keyword] = []
-    reached = None if has is None else np.zeros(has.shape[1], bool)
-    best, total = 0.0, 0.0
-    while usable and len(chosen) < _N_TERMS:
-        gains = []
-        for keyword in usable:
-            new = 1.0
-            if reached is not None and has is not None and chosen and len(reached):
-                own = has[place[keyword.column]]
-                new = float((own & ~reached).sum()) / max(float(own.sum()), 1.0)
-            gains.append(keyword.weight * (_OVERLAP + (1 - _OVERLAP) * new))
-        i = int(np.argmax(gains))
-        if chosen and gains[i] < _SHARE * best:
+    used: list[str] = []
+    reached = np.zeros(0 if has is None else has.shape[1], bool)
+    total = 0.0
+    weight = weight.copy()
+    while len(chosen) < _N_TERMS and weight.max(initial=0.0) > 0:
+        gain = weight
+        if has is not None and chosen:
+            new = (has & ~reached).sum(axis=1) / np.maximum(has.sum(axis=1), 1)
+            gain = weight * (_OVERLAP + (1 - _OVERLAP) * new)
+        i = int(np.argmax(gain))
+        weight[i] = 0.0
+        if not list(distinct([keywords[i]], used)):
+            continue
+        if chosen and keywords[i].share < _RARE and total >= _ENOUGH:
             break
-        best = best or gains[i]
-        keyword = usable[i]
-        if chosen and keyword.share < COVERED and total >= _ENOUGH:
-            break
-        chosen.append(keyword)
-        if reached is not None and has is not None:
-            reached |= has[place[keyword.column]]
-            total = float(reached.mean()) if len(reached) else 0.0
+        chosen.append(keywords[i])
+        if has is None:
+            total = max(total, keywords[i].share)
         else:
-            total = max(total, keyword.share)
-        usable = list(distinct([k for k in usable if k is not keyword], list(keyword.words)))
+            reached |= has[i]
+            total = float(reached.mean()) if len(reached) else 0.0
     return chosen, total
 
 
-def _apart(name: str, taken: set[str], more_terms: list[str], items: Sequence[str]) -> str:
+def _apart(name: str, taken: set[str], keywords: list[Keyword], chosen: list[Keyword], items: Sequence[str]) -> str:
     """The name, with something added where a sibling has it."""
     if name not in taken:
         return name
-    for more in [*more_terms, *(shorten(item, 40) for item in items)]:
-        if more.strip() and more not in name and f"{name}, {more}" not in taken:
-            return f"{name}, {more}"
+    more = [keyword.term for keyword in distinct(keywords, [word for old in chosen for word in old.words])]
+    for text in [*more, *(shorten(item, 40) for item in items)]:
+        if text.strip() and text not in name and f"{name}, {text}" not in taken:
+            return f"{name}, {text}"
     number = 2
     while f"{name} ({number})" in taken:
         number += 1

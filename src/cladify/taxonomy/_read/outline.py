@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cladify._kit.text import printable, shorten
 from cladify.taxonomy._names.names import ITEM_MARK
 from cladify.taxonomy._read.snapshot import Snapshot
+from cladify.text._clean import own_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,8 +52,8 @@ def outline(
         line = f"{lead}{number}{printable(names[v])}  {_count(int(tree.size[v]))}"
         has_more = level < depth and bool(visible_children(now, v))
         if not has_more and n_examples and ITEM_MARK not in names[v]:  # else the name shows the examples already
-            examples = ITEM_MARK.join(shorten(item, 50) for item in now.examples(v).central[:n_examples])
-            line += f"  {examples}"
+            central = own_words([str(item) for item in now.examples(v).central[:n_examples]])  # no quotes, no headers
+            line += f"  {ITEM_MARK.join(shorten(item, 50) for item in central)}"
         yield line if width is None or len(line) <= width else line[: width - 1] + "…"
         if has_more:
             push(v, below, level + 1)

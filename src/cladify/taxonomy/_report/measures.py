@@ -7,23 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cladify import _fit
+from cladify.errors import CladifyError
 from cladify.taxonomy._names.names import ITEM_MARK
 from cladify.taxonomy._read.geometry import groups_by_depth
-from cladify.text import StaticModel
+from cladify.text import StaticModel, TextEmbedder
 from cladify.text._terms import Terms
 from cladify.tree import Tree
 
-__all__ = ["Neighbors", "coherence", "duplicates", "name_to_items", "neighbors_inside", "spread_rows", "stability"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "EmbeddedRows",
+    "Neighbors",
+    "coherence",
+    "duplicates",
+    "name_to_items",
+    "neighbors_inside",
+    "ranked_agreement",
+    "spread_rows",
+    "stability",
+]
 
 #: Neighbours looked at for each item.
 _K = 10
 #: Rows that neighbours are looked for among, at most.
 _AMONG = 50_000
+#: Items whose order by nearness is looked at, at most.
+_RANKED = 2000
 #: A group with fewer sampled items is not measured.
 FEWEST = 3
 
@@ -33,6 +49,28 @@ def spread_rows(tree: Tree, most: int) -> np.ndarray:
     n = tree.n_leaves
     order = tree.leaf_order
     return np.sort(order if n <= most else order[np.linspace(0, n - 1, most).astype(np.int64)])
+
+
+class EmbeddedRows:
+    """Vectors of texts, made when rows are asked for: those of a taxonomy from a file are not at hand."""
+
+    def __init__(self, texts: pa.Array, embedder: TextEmbedder) -> None:
+        self._texts, self._embedder = texts, embedder
+
+    @classmethod
+    def of(cls, texts: pa.Array, embedder: TextEmbedder | None) -> EmbeddedRows | None:
+        """None where the vectors cannot be made: without an embedder, or without the model that it used."""
+        if embedder is None or not len(texts):
+            return None
+        made = cls(texts, embedder)
+        try:
+            made[np.zeros(1, np.int64)]
+        except CladifyError:
+            return None
+        return made
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return self._embedder.transform(self._texts.take(rows).to_pylist())
 
 
 class Neighbors:
@@ -45,15 +83,9 @@ class Neighbors:
         Items nearest to each, itself left out.
     """
 
-    def __init__(self, X: np.ndarray, rows: np.ndarray, tree: Tree, metric: str) -> None:
+    def __init__(self, X: np.ndarray | EmbeddedRows, rows: np.ndarray, tree: Tree, metric: str) -> None:
         among = spread_rows(tree, _AMONG)
-        targets = np.asarray(X[among], np.float32)
-        angular = metric in ("cosine", "dot")
-        if angular:
-            targets = targets / np.maximum(np.linalg.norm(targets, axis=1, keepdims=True), 1e-12)
-        else:
-            targets = targets - targets.mean(axis=0)
-        half = np.zeros(len(targets)) if angular else 0.5 * np.einsum("ij,ij->i", targets, targets)
+        targets, half = _nearness(X, among, metric)
         place = np.searchsorted(among, rows)  # both are spread over the same tree: a sampled row may be left out
         inside = (place < len(among)) & (among[np.minimum(place, len(among) - 1)] == rows)
         self.rows, place = rows[inside], place[inside]
@@ -65,6 +97,45 @@ class Neighbors:
             values[np.arange(len(at)), at] = -np.inf
             near[start : start + len(at)] = among[np.argpartition(-values, k - 1, axis=1)[:, :k]]
         self.near = near
+
+
+def _nearness(X: np.ndarray | EmbeddedRows, rows: np.ndarray, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows T and numbers h: those nearest to row i have the largest T[i] @ T.T - h."""
+    targets = np.asarray(X[rows], np.float32)
+    if metric in ("cosine", "dot"):
+        return targets / np.maximum(np.linalg.norm(targets, axis=1, keepdims=True), 1e-12), np.zeros(len(targets))
+    targets = targets - targets.mean(axis=0)
+    return targets, 0.5 * np.einsum("ij,ij->i", targets, targets)
+
+
+def ranked_agreement(
+    X: np.ndarray | EmbeddedRows, tree: Tree, metric: str, labels: Sequence[np.ndarray]
+) -> list[float]:
+    """For each labelling: of as many nearest items as the own group has others, the share in it, beyond chance.
+
+    Labels below 0 are in no group. Measured on items spread over the tree; NaN where there is only one group.
+    """
+    rows = spread_rows(tree, _RANKED)
+    targets, half = _nearness(X, rows, metric)
+    m = len(rows)
+    total, count = np.zeros(len(labels)), np.zeros(len(labels))
+    for start in range(0, m, 512):
+        at = np.arange(start, min(start + 512, m))
+        values = targets[at] @ targets.T - half
+        values[np.arange(len(at)), at] = np.inf  # an item is the first in its own row
+        order = np.argsort(-values, axis=1, kind="stable")
+        for i, every in enumerate(labels):
+            label = every[rows]
+            size = np.bincount(label[label >= 0], minlength=1)
+            own = label[at]
+            others = np.where(own >= 0, size[own], 0) - 1
+            known = (others > 0) & (others < m - 1)
+            same = np.cumsum(label[order[known]] == own[known, None], axis=1) - 1
+            hits = same[np.arange(len(same)), others[known]] / others[known]
+            chance = others[known] / (m - 1)
+            total[i] += ((hits - chance) / (1.0 - chance)).sum()
+            count[i] += known.sum()
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan).tolist()
 
 
 def neighbors_inside(tree: Tree, found: Neighbors) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -166,7 +237,7 @@ def name_to_items(tree: Tree, names: dict[int, str], rows: np.ndarray, texts: li
 
 
 def stability(
-    tree: Tree, X: np.ndarray, metric: str, *, resamples: int, most: int, random_state: int = 0
+    tree: Tree, X: np.ndarray | EmbeddedRows, metric: str, *, resamples: int, most: int, random_state: int = 0
 ) -> np.ndarray:
     """How well each group is found again in trees of random halves of the items: mean over the best Jaccard index.
 

@@ -18,11 +18,13 @@ from cladify.taxonomy._read.snapshot import Snapshot
 from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._report.labels import Agreement, agreement
 from cladify.taxonomy._report.measures import (
+    EmbeddedRows,
     Neighbors,
     coherence,
     duplicates,
     name_to_items,
     neighbors_inside,
+    ranked_agreement,
     spread_rows,
     stability,
 )
@@ -110,7 +112,7 @@ def _shown(value: float | int | None) -> str:
 
 def make_report(
     now: Snapshot,
-    X: np.ndarray | None,
+    X: np.ndarray | EmbeddedRows | None,
     metric: str,
     *,
     texts: list[str] | None,
@@ -153,7 +155,7 @@ def make_report(
     apart = np.where(chance < 1, (inside - chance) / np.maximum(1 - chance, 1e-9), np.nan)
     shape = [_shape(now, int(v)) for v in nodes]
     below = nodes != tree.root
-    overall: dict[str, float | int | None] = {"score": _score(now, apart)}
+    overall: dict[str, float | int | None] = {"score": _score(now, apart, X, metric)}
     for name, values in measures.items():
         overall[name] = _mean(values[below], tree.size[n:][below])
     flagged = sum(bool(flags) for flags in shape)
@@ -185,20 +187,25 @@ def _mean(values: np.ndarray, weights: np.ndarray) -> float | None:
     return float(np.average(values[known], weights=weights[known])) if known.any() else None
 
 
-def _score(now: Snapshot, apart: np.ndarray) -> float | None:
-    """Mean over the levels of how many neighbours share an item's group, beyond chance; else the mean confidence."""
+def _score(now: Snapshot, apart: np.ndarray, X: np.ndarray | EmbeddedRows | None, metric: str) -> float | None:
+    """Mean over the levels of how many near items share an item's group, beyond chance; else the mean confidence.
+
+    Near are the ten nearest, and as many as the group has: the first tell whether borders run where items are few,
+    the second whether a group is all of what is near.
+    """
     tree, n = now.tree, now.n_items
+    levels = [level for level in now.levels if any(v >= n for v in level.nodes)]
+    labels = [labels_of(tree, level.nodes) for level in levels]
+    ranked = [np.nan] * len(levels) if X is None or n <= 2 else ranked_agreement(X, tree, metric, labels)
     scores = []
-    for level in now.levels:
-        nodes = np.array(level.nodes)
-        nodes = nodes[nodes >= n]
-        value = _mean(apart[nodes - n], tree.size[nodes]) if len(nodes) else None
-        if value is None and len(nodes):
-            own = labels_of(tree, level.nodes)
-            confidence = now.confidence(np.array(level.nodes)[own]) if (own >= 0).all() else np.array([np.nan])
-            value = float(confidence.mean()) if np.isfinite(confidence).all() else None
+    for level, own, by_rank in zip(levels, labels, ranked, strict=True):
+        nodes = np.array([v for v in level.nodes if v >= n])
+        value = _mean(apart[nodes - n], tree.size[nodes])
         if value is not None:
-            scores.append(value)
+            scores.append(value if np.isnan(by_rank) else (value + by_rank) / 2)
+        elif (own >= 0).all():
+            confidence = now.confidence(np.array(level.nodes)[own])
+            scores += [float(confidence.mean())] if np.isfinite(confidence).all() else []
     return float(np.mean(scores)) if scores else None
 
 
