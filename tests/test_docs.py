@@ -86,6 +86,11 @@ def test_the_examples_of_online_trees_run(run: Callable[[str], str]) -> None:
         assert "nodes made" in printed or "[0 1 3 4]" in printed
 
 
+def test_the_example_of_dedupe_runs(run: Callable[[str], str]) -> None:
+    (code,) = blocks(ROOT / "docs" / "dedupe.md", "python")
+    assert run(code).startswith("[0 0 0 1 2]")
+
+
 def test_the_example_of_entities_runs(run: Callable[[str], str]) -> None:
     (code,) = blocks(ROOT / "docs" / "entities.md", "python")
     assert all(float(score) > 0.9 for score in run(code).split())
@@ -109,6 +114,7 @@ def test_the_examples_of_a_page_run_one_after_the_other(name: str, run: Callable
 def test_no_page_has_python_that_no_test_runs() -> None:
     run = {
         "README",
+        "dedupe",
         "entities",
         "refine",
         "hyperbolic",

@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -249,3 +250,44 @@ def test_report(cladify, tmp_path):
     assert done.code == 0 and "purity" in done.out and "written: r.html" in done.out
     assert json.loads((tmp_path / "r.json").read_text())["overall"]["n_items"] == 18
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+
+
+TEXTS = make_texts(40)[0]
+SCRIPTS = ["石头和水 很多树木", "дерево и камень в реке", "شجرة وحجر", "木と石と水", "😀🎉", "ต้นไม้และหิน", "red oak"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ([*TEXTS, "", " ", "!!!"], "3 of 43 texts have no word"),
+        (["the same"] * 12, "all 12 texts are the same"),
+        (["only one text"], "there is one text; there is nothing to sort"),
+        ([f"{text}\x00\x07\x1b[31m\u202e end" for text in TEXTS], ""),
+        ([*TEXTS, "steam engine " * 800_000], ""),
+        ([*TEXTS, "x" * 3_000_000], ""),
+        ([f"{SCRIPTS[i % 7]} {TEXTS[i % 40]}" for i in range(60)], ""),
+    ],
+    ids=["empty", "equal", "one", "control", "10 MB", "one long word", "scripts"],
+)
+def test_texts_that_are_hard_to_sort(cladify, texts, said):
+    with open("t.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    done = cladify("taxonomy", "t.jsonl", "--examples", "1")
+    assert done.code == 0 and said in done.err, done.err
+    assert not set("\x00\x07\x1b\u202e") & set(done.out)
+    taxonomy = Taxonomy.load("t.taxonomy")
+    assert taxonomy.n_items == len(texts)
+    if len(texts) == 1:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert len(taxonomy.place(["steam engine", ""], form="arrow")) == 2
+
+
+@pytest.mark.parametrize("texts", [["", " ", "\t"], ["😀🎉", "!!!", "---"], [""]])
+def test_texts_without_a_word(cladify, texts):
+    with open("t.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+    done = cladify("taxonomy", "t.jsonl")
+    assert done.code != 0 and f"none of the {len(texts)} texts has a word" in done.err and done.err.count("\n") == 1
+    assert not Path("t.taxonomy").exists()

@@ -113,7 +113,7 @@ def test_folders(tmp_path):
         pq.write_table(pa.table({"id": [i], "text": [TEXTS[i]]}), parts / f"part-{i}.parquet")
     assert read_source(parts).texts == TEXTS
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="has no tables and no files"):
+    with pytest.raises(FileError, match="has no tables, no images and no files"):
         read_source(tmp_path / "empty")
 
 

@@ -93,6 +93,69 @@ def test_a_file_opens_no_model_on_its_own(model2vec, tmp_path):
     assert pickle.loads(pickle.dumps(made)).place(texts[:5], form="arrow")["path"].to_pylist() == paths[:5]
 
 
+class Library:
+    """Stands in for a library of models: a class of its own that is opened by a name and embeds lists of texts."""
+
+    def __init__(self, name):
+        if name != "known":
+            raise OSError(f"{name} is not here and there is no network")
+
+    def encode(self, texts, show_progress_bar=False):
+        return 3 * StaticModel.load().encode(texts)
+
+    def embed(self, texts):
+        yield from self.encode(texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "opener"),
+    [
+        ("sentence-transformers", "sentence_transformers", "SentenceTransformer"),
+        ("fastembed", "fastembed", "TextEmbedding"),
+    ],
+)
+def test_every_library_goes_through_one_door(monkeypatch, tmp_path, name, module, opener):
+    monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**{opener: Library}))
+    monkeypatch.setattr(_models, "_BATCH", 16)
+    texts, _ = make_texts(60)
+    seen = []
+    made = Taxonomy.from_texts(
+        texts, embedder=f"{name}:known", progress=lambda stage, done, total: seen.append((stage, done))
+    )
+    assert made.info["embedder"] == f"tfidf + {name}:known"
+    assert ("text to vectors", 16) in seen and made._X.shape[1] > 256
+    made.save(tmp_path / "a.taxonomy")
+    placed = Taxonomy.load(tmp_path / "a.taxonomy").place(texts[:3], embedder=f"{name}:known", form="arrow")
+    assert placed["path"].to_pylist() == made.table(form="arrow")["path"].to_pylist()[:3]
+    monkeypatch.setattr(Library, "encode", lambda *a, **k: pytest.fail("a text was embedded again"))
+    assert np.allclose(Taxonomy.from_texts(texts, embedder=f"{name}:known")._X, made._X)
+    with pytest.raises(InvalidInput, match=r"the model 'unknown' cannot be loaded .*no network") as caught:
+        Taxonomy.from_texts(["red apple", "green apple"], embedder=f"{name}:unknown")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_function_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_vectors.py").write_text(
+        "import numpy as np\n"
+        "def lengths(texts):\n    return np.array([[len(t), t.count('e'), 1] for t in texts])\n"
+        "def broken(texts):\n    raise RuntimeError('no such device')\n"
+        "def short(texts):\n    return [[1.0, 2.0]]\n"
+    )
+    texts = ["an apple", "a pear", "an engine", "a steam engine"]
+    made = Taxonomy.from_texts(texts, embedder="my_vectors:lengths")
+    assert made.info["embedder"] == "my_vectors:lengths" and made._X[0].tolist() == [8, 1, 1]
+    for name, said in (
+        ("my_vectors:broken", "the embedder failed: RuntimeError: no such device"),
+        ("my_vectors:short", "one row of numbers a text"),
+        ("my_vectors:missing", "cannot be found"),
+        ("no_such_module_here:f", "cannot be found"),
+        ("word2vec", "embedder must be auto, tfidf"),
+    ):
+        with pytest.raises(InvalidInput, match=said):
+            Taxonomy.from_texts(texts, embedder=name)
+
+
 @pytest.mark.parametrize(
     ("name", "module", "extra"),
     [

@@ -35,13 +35,13 @@ Items = Annotated[
 ]
 ItemsColumn = Annotated[str | None, typer.Option("--items-column", help="Column or key with the names.")]
 TaxonomyFile = Annotated[Path, typer.Argument(metavar="TAXONOMY", help="A .taxonomy file.")]
-Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts; found if not given.")]
+Text = Annotated[str | None, typer.Option("--text", help="Column or key with the texts, or several: title:2,body")]
 Vectors = Annotated[
     str | None,
     typer.Option("--vectors", "--column", help="Column(s) or array with the vectors; in Parquet and Arrow found."),
 ]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of a text file; what is not UTF-8 is guessed and said.")]
-Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx file, table of an SQLite file.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx file, table of a database or a LanceDB folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 ExcelSafe = Annotated[
     bool, typer.Option("--excel-safe", help="In .csv and .tsv, keep spreadsheets from taking a name for a formula.")
@@ -134,6 +134,14 @@ def print_json(data: dict[str, Any]) -> None:
 def show_progress(quiet: bool) -> bool:
     """Bars are for people: only in a terminal, on stderr."""
     return not quiet and sys.stderr.isatty()
+
+
+def numbers(option: str, given: str) -> list[int]:
+    """Numbers of clusters with commas between them."""
+    parts = [part.strip() for part in given.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise typer.BadParameter(f"{option} takes numbers of clusters, such as 10,50; got {given!r}.")
+    return [int(part) for part in parts]
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -19,6 +19,7 @@ from cladify.cli._common import (
     Vectors,
     columns,
     count,
+    numbers,
     print_json,
 )
 
@@ -59,10 +60,7 @@ def table(
     made = Taxonomy.load(file)
     wanted = None
     if n_clusters is not None:
-        parts = [part.strip() for part in n_clusters.split(",")]
-        if not all(part.isdigit() for part in parts):
-            raise typer.BadParameter(f"--levels takes numbers of clusters, such as 10,50; got {n_clusters!r}.")
-        wanted = [int(part) for part in parts]
+        wanted = numbers("--levels", n_clusters)
     data = made.table(wanted, form="arrow")
     if join is not None:
         from cladify.taxonomy._sources import Options, join_rows, read_join
@@ -92,22 +90,27 @@ def place(
     from cladify.io import check_writable, read_vectors
     from cladify.io._write import check_table_name
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, join_rows, read_source, vector_column
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, join_rows, read_source, read_table
 
     if out is not None:
         check_table_name(out)
         check_writable(out)
     made = Taxonomy.load(file)
-    from_stdin = str(source) == STDIN
-    if column is None and not from_stdin:
-        column = vector_column(source)
-    is_text = source.is_dir() or source.suffix.lower() in TEXT_KINDS
-    if from_stdin or (column is None and is_text):
-        rows = read_source(str(source), text, options=Options(encoding, sheet))
-        placed = made.place(["" if value is None else str(value) for value in rows.texts], form="arrow")
-        placed, _ = join_rows(rows.table, placed, None)
+    reading = Options(encoding, sheet)
+    taken = made.info.get("source")
+    if text is None and isinstance(taken, dict) and isinstance(taken.get("column"), dict):
+        text = ",".join(f"{name}:{weight}" for name, weight in taken["column"].items())  # as the taxonomy was made
+    if str(source) == STDIN:
+        rows = read_source(str(source), text, options=reading)
+    elif source.is_dir() or source.suffix.lower() in TEXT_KINDS:
+        rows = read_table(source, text, vectors=columns(column), options=reading)
     else:
+        rows = None
+    if rows is None:
         placed = made.place(read_vectors(source, column=columns(column)), form="arrow")
+    else:
+        new = ["" if value is None else str(value) for value in rows.texts] if rows.vectors is None else rows.vectors
+        placed, _ = join_rows(rows.table, made.place(new, form="arrow"), None)
     lost = placed.column("nowhere").to_pylist().count(True)
     if lost:
         print(f"{source}: {count(lost, 'item')} of {len(placed)} belong nowhere (column nowhere).", file=sys.stderr)

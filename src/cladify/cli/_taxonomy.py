@@ -47,11 +47,22 @@ from cladify.cli._namer import (
     print_cost,
     who_names,
 )
+from cladify.cli._steer import (
+    CannotLink,
+    KnownColumns,
+    LabelsColumn,
+    Levels,
+    MaxChildren,
+    MustLink,
+    Seeds,
+    SeedsColumn,
+    given_wishes,
+)
 from cladify.cli._table import check_output, write_output
 
 if TYPE_CHECKING:
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import Options, Source
+    from cladify.taxonomy._sources import Options
 
 Ids = Annotated[
     str | None, typer.Option("--id", help="Column or key with the ids; one called id is found, if all are different.")
@@ -66,13 +77,16 @@ def taxonomy(
         Path,
         typer.Argument(
             metavar="SOURCE",
-            help="Texts: .csv .tsv .json .jsonl .parquet .xlsx .sqlite .txt, a folder, or - for standard input. "
-            "Vectors: .npy .npz .h5ad .fvecs, or a table with a column of them.",
+            help="A table: .csv .tsv .json .jsonl .parquet .arrow .xlsx .sqlite .duckdb .txt; a folder of them, of "
+            "texts, of images or of Lance; hf://datasets/NAME, or - for standard input. Vectors: .npy .npz .h5ad",
         ),
     ],
     text: Text = None,
     column: Vectors = None,
     ids: Ids = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of known classes: kept, and compared with by: cladify report")
+    ] = None,
     items: Items = None,
     items_column: ItemsColumn = None,
     encoding: Encoding = None,
@@ -94,6 +108,13 @@ def taxonomy(
     method: Annotated[str, typer.Option("--method", "-m", help="How to build the tree; see: cladify methods")] = "auto",
     metric: Annotated[str, typer.Option(help="cosine, sqeuclidean, ...")] = "cosine",
     min_size: Annotated[int | None, typer.Option(help="No group smaller than this; default: √n / 3")] = None,
+    levels: Levels = None,
+    max_children: MaxChildren = 15,
+    seeds: Seeds = None,
+    seeds_column: SeedsColumn = None,
+    labels_column: LabelsColumn = None,
+    must_link: MustLink = None,
+    cannot_link: CannotLink = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the taxonomy goes; default: SOURCE.taxonomy here")
     ] = None,
@@ -126,7 +147,7 @@ def taxonomy(
     Example: [bold]cladify taxonomy posts.csv --text body[/bold]
     """
     from cladify.io import check_writable
-    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options, vector_column
+    from cladify.taxonomy._sources import STDIN, TEXT_KINDS, Options
 
     from_stdin = str(source) == STDIN
     if obsp is not None and source.suffix.lower() != ".h5ad":
@@ -143,21 +164,26 @@ def taxonomy(
         "method": method,
         "metric": metric,
         "min_size": min_size,
+        "max_children": max_children,
+        **given_wishes(levels, seeds, must_link, cannot_link),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "progress": show,
         **({} if language == "auto" else {"language": language}),
         **parse_params(param),
     }
-    if column is None and not from_stdin:
-        column = vector_column(source)
     reading = Options(encoding, sheet)
-    is_text = source.is_dir() or source.suffix.lower() in TEXT_KINDS
-    as_texts = from_stdin or (column is None and is_text)
-    if as_texts:
-        made, summary = _of_texts(source, text, ids, items, items_column, input_format, reading, embedder, options)
+    known = KnownColumns(seeds_column, labels_column)
+    is_table = from_stdin or source.is_dir() or source.suffix.lower() in TEXT_KINDS or str(source).startswith("hf:/")
+    if is_table:
+        made, summary = _of_table(
+            source, text, ids, label, items, items_column, column, input_format, reading, embedder, known, options
+        )
     else:
-        made, summary = _of_vectors(source, text, ids, items, items_column, column, obsp, reading, options)
+        if text is not None or ids is not None or label is not None:
+            raise typer.BadParameter("--text, --id and --label name columns of a table.")
+        known.refuse(source)
+        made, summary = _of_vectors(source, items, items_column, column, obsp, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
     if asked is not None and dry_run:
@@ -179,91 +205,79 @@ def taxonomy(
         print(f"taxonomy: {out}" + (f", table: {table_out}" if table_out is not None else ""))
 
 
-def _of_texts(
+def _of_table(
     source: Path,
     text: str | None,
     ids: str | None,
+    label: str | None,
     items: Path | None,
     items_column: str | None,
+    column: str | None,
     kind: str | None,
     reading: Options,
     embedder: str,
+    known: KnownColumns,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
+    """Of texts, of vectors with texts beside them, or of vectors alone, whatever the table has."""
     from cladify.taxonomy import Taxonomy
-    from cladify.taxonomy._sources import read_source
+    from cladify.taxonomy._sources import STDIN, read_source, read_table
 
-    table = read_source(str(source), text, ids=ids, kind=kind, options=reading)
-    n = len(table.table)
+    address = _address(source)
+    if address == STDIN:
+        table = read_source(address, text, ids=ids, kind=kind, options=reading)
+    else:
+        table = read_table(address, text, ids=ids, label=label, vectors=columns(column), options=reading)
+    n = table.n_rows
     shown: Any = table.column(items_column) if items is None and items_column is not None else None
     if items is not None:
-        shown = read_named_items(items, items_column, n, f"texts in {table.path}")
-    given = {"ids": table.ids, "columns": table.kept}
-    made = Taxonomy.from_texts(table.texts, items=shown, embedder=embedder, **given, **options)
-    made.info["source"] = {"path": table.path, "column": table.text_column}
-    where = "" if source.suffix == ".txt" else f" ({_taken(table)})"
-    return made, f"{table.path}: {count(n, 'text')}{where}, {made.info['embedder']}, {made.info['method']}"
+        shown = read_named_items(items, items_column, n, f"rows in {table.path}")
+    if table.vectors is not None and source.is_file():
+        options = options | {"vectors_at": {"path": str(source.resolve()), "column": table.vector_names}}
+    options = options | known.values(table, is_folder=source.is_dir())
+    made = Taxonomy.of_source(table, embedder=embedder, items=shown, **options)
+    where = "" if source.suffix == ".txt" else f" ({table.taken()})"
+    if table.vectors is None:
+        what = f"{count(n, 'text')}{where}{_oddities(made)}, {made.info['embedder']}"
+    else:
+        what = f"{count(n, 'vector')} of {count(table.vectors.shape[1], 'dimension')}{where}"
+    return made, f"{table.path}: {what}, {made.info['method']}"
 
 
-def _taken(table: Source, vectors: str | None = None) -> str:
-    """Which column was taken for what."""
-    taken = {"vectors": vectors, "texts": table.text_column, "ids": table.id_column}
-    said = [f"{what}: {name}" for what, name in taken.items() if name is not None]
-    others = len(table.kept.column_names)
-    return ", ".join([*said, *([f"{count(others, 'more column')} kept"] if others else [])])
+def _address(source: Path) -> str:
+    """The source as it was written: a path takes a slash out of ``hf://``."""
+    return str(source).replace("hf:/", "hf://", 1) if str(source).startswith("hf:/") else str(source)
+
+
+def _oddities(made: Taxonomy) -> str:
+    """How many texts are empty or repeat another, if any."""
+    told = made.info.get("texts", {})
+    empty = told.get("empty", 0)
+    repeated = max(made.n_items - told.get("different", made.n_items) - max(empty - 1, 0), 0)
+    said = [f"{number} {what}" for number, what in ((empty, "empty"), (repeated, "that repeat another")) if number]
+    return "".join(f", {part}" for part in said)
 
 
 def _of_vectors(
     source: Path,
-    text: str | None,
-    ids: str | None,
     items: Path | None,
     items_column: str | None,
     column: str | None,
     obsp: str | None,
-    reading: Options,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     from cladify.io import read_vectors
     from cladify.taxonomy import Taxonomy
     from cladify.taxonomy._h5ad import read_obs, read_obsp
-    from cladify.taxonomy._sources import TEXT_KINDS
 
-    is_h5ad = source.suffix.lower() == ".h5ad"
     X = read_obsp(source, obsp) if obsp is not None else read_vectors(source, column=columns(column))
     n = X.shape[0]
     shown: Any = read_named_items(items, items_column, n, f"vectors in {source}")
-    texts: Any = None
-    given: dict[str, Any] = {}
-    where = ""
-    if is_h5ad and items is None:
+    if source.suffix.lower() == ".h5ad" and items is None:
         shown = read_obs(source, items_column)
-    elif (
-        source.suffix.lower() in TEXT_KINDS
-        and (table := _beside(source, text or items_column, ids, reading)) is not None
-    ):
-        texts = table.texts if text is not None or items_column is None else None
-        if items is None:
-            shown = table.column(items_column or table.text_column)
-        given = {"ids": table.ids, "columns": table.kept}
-        where = f" ({_taken(table, column)})"
     at = {"path": str(source.resolve()), "column": columns(column)}
-    made = Taxonomy.fit(X, shown, texts=texts, vectors_at=at if obsp is None else None, **given, **options)
-    shape = f"{count(n, 'vector')} of {count(X.shape[1], 'dimension')}"
-    return made, f"{source}: {shape}{where}, {made.info['method']}"
-
-
-def _beside(source: Path, text: str | None, ids: str | None, reading: Options) -> Source | None:
-    """The texts and other columns of a file with vectors; None where it has no texts and none were asked for."""
-    from cladify.errors import FileError
-    from cladify.taxonomy._sources import read_source
-
-    try:
-        return read_source(source, text, ids=ids, options=reading)
-    except FileError:
-        if text is not None or ids is not None:
-            raise
-        return None
+    made = Taxonomy.fit(X, shown, vectors_at=at if obsp is None else None, **options)
+    return made, f"{source}: {count(n, 'vector')} of {count(X.shape[1], 'dimension')}, {made.info['method']}"
 
 
 def name(

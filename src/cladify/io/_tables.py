@@ -116,6 +116,23 @@ def read_table_vectors(
     return vectors[:done]
 
 
+def matrix_of(path: PathLike, table: pa.Table) -> np.ndarray:
+    """The vectors in a column of lists, or in columns of numbers, of a table in memory."""
+    names = table.column_names
+    for name in names:
+        kind = table.schema.field(name).type
+        if not (_is_number(kind) or (_is_vector(kind) and len(names) == 1)):
+            raise FileError(f"{path}: column {name!r} holds {kind}; expected numbers, or lists of numbers.")
+    view = Table(table.schema, len(table), lambda _: table.to_batches())
+    blocks = list(_blocks(path, view, names))
+    if not blocks:
+        raise FileError(f"{path} has no rows.")
+    widths = {block.shape[1] for block in blocks}
+    if len(widths) > 1:
+        raise FileError(f"{path} has vectors of different length: {listing(sorted(map(str, widths)))}.")
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+
+
 def table_width(path: PathLike, kind: str, column: Columns) -> int:
     """How long the vectors of a table are, by its first rows."""
     with open_table(path, kind) as table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cladify._kit.files import PathLike
@@ -21,10 +21,11 @@ def text_lines(data: bytes) -> list[str]:
     return [line.rstrip("\n") for line in text]
 
 
-def json_rows(path: PathLike, data: bytes) -> Iterator[tuple[int, Any]]:
+def json_rows(path: PathLike, data: bytes | Iterable[str]) -> Iterator[tuple[int, Any]]:
     """The values of JSON lines with the numbers of their lines; empty lines are left out."""
-    # Line ends other than \n may stand within a value.
-    for number, line in enumerate(io.StringIO(data.decode("utf-8-sig"), newline="\n"), 1):
+    # Only \n ends a line: others may stand within a value.
+    lines = io.StringIO(data.decode("utf-8-sig"), newline="\n") if isinstance(data, bytes) else data
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:

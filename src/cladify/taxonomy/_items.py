@@ -82,7 +82,7 @@ def _values(items: Any, what: str) -> Any:
         array = array[:, 0]
     if array.ndim != 1:
         names = [str(name) for name in getattr(items, "columns", [])][:8]
-        hint = f"; choose one of its columns: {', '.join(names)}" if names else ""
+        hint = f"; choose one of its columns, or use Taxonomy.from_table: {', '.join(names)}" if names else ""
         raise InvalidInput(f"{what} must be one column, got shape {tuple(shape)}{hint}.")
     return array.tolist()
 

@@ -14,7 +14,7 @@ from cladify.taxonomy._kinds import column_kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Kept", "keep"]
+__all__ = ["Kept", "columns_of", "keep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,9 @@ def keep(n: int, ids: Any = None, columns: Any = None, sources: Iterable[Any] = 
     ...
     cladify.errors.InvalidInput: ids must be different: 'a' is the id of rows 0 and 1.
     """
-    table = _as_table(columns, n)
+    if isinstance(ids, Kept):
+        return ids
+    table = columns_of(columns, n)
     if ids is not None:
         name = next(iter(getattr(ids, "column_names", getattr(ids, "columns", ()))), getattr(ids, "name", None))
         array = as_items(ids, n, what="ids")
@@ -125,7 +127,7 @@ def _is_default(index: Any) -> bool:
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1 and index.name is None
 
 
-def _as_table(columns: Any, n: int) -> pa.Table:
+def columns_of(columns: Any, n: int) -> pa.Table:
     """Columns of plain Arrow arrays, one entry a row."""
     import pyarrow as pa
 

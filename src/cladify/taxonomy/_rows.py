@@ -8,36 +8,48 @@ from __future__ import annotations
 
 import codecs
 import json
-import sqlite3
 import warnings
+from collections.abc import Iterator
 from contextlib import closing, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
 
 from cladify._kit.files import PathLike, find_file, listing
 from cladify.errors import CladifyWarning, FileError, MissingExtra
 from cladify.io._csv import TextTable
 from cladify.io._tables import ARROW, check_distinct, open_table, read_columns
 from cladify.io._texts import json_rows, text_lines
-from cladify.taxonomy._items import as_items
+from cladify.taxonomy._columns import cells_to_table, objects_to_table
+from cladify.taxonomy._stores import (
+    DUCKDB,
+    HUB,
+    SQLITE,
+    choose,
+    is_lance,
+    read_duckdb,
+    read_hub,
+    read_lance,
+    read_sqlite,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DEFAULT", "LINES", "TEXT_KINDS", "Options", "ending_of", "is_vector", "read_rows"]
+__all__ = ["DEFAULT", "IMAGES", "LINES", "TEXT_KINDS", "Options", "ending_of", "is_vector", "read_rows"]
 
 #: One text a line.
 LINES = (".txt", ".log")
 _JSON_LINES = (".jsonl", ".ndjson")
-_SQLITE = (".sqlite", ".sqlite3", ".db")
 #: One text a file, in a folder.
 _DOCUMENTS = (".txt", ".md", ".rst")
+IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".avif")
 _FOLDER = "folder"
-TEXT_KINDS = (".csv", ".tsv", *_JSON_LINES, ".json", *LINES, ".parquet", *ARROW, ".xlsx", *_SQLITE)
+TEXT_KINDS = (".csv", ".tsv", *_JSON_LINES, ".json", *LINES, ".parquet", *ARROW, ".xlsx", *SQLITE, *DUCKDB)
 #: Letters and signs beyond ASCII that are frequent in texts of western Europe.
 _WESTERN = set("àáâãäåæçèéêëìíîïñòóôõöøùúûüßœÀÁÂÄÅÆÇÈÉÊËÍÎÓÔÖØÙÚÛÜÑ“”‘’„–—…€£§°«»·´¿¡©®™\xa0")
 _SAMPLE = 1 << 20
+_BATCH = 10_000
 
 
 class Options(NamedTuple):
@@ -52,6 +64,8 @@ DEFAULT = Options()
 
 def ending_of(path: PathLike) -> str:
     """The kind of a file by its ending, or that it is a folder; raises for what cannot be read."""
+    if str(path).startswith(HUB):
+        return HUB
     if Path(path).is_dir():
         return _FOLDER
     ending = find_file(path).suffix.lower()
@@ -61,7 +75,13 @@ def ending_of(path: PathLike) -> str:
 
 
 def read_rows(
-    path: str, ending: str, data: bytes | None = None, *, vectors: bool = False, options: Options = DEFAULT
+    path: str,
+    ending: str,
+    data: bytes | None = None,
+    *,
+    vectors: bool = False,
+    may_lack: bool = False,
+    options: Options = DEFAULT,
 ) -> pa.Table:
     """All columns, in order; cells of text files as they are written there.
 
@@ -75,26 +95,35 @@ def read_rows(
         What was read already, such as standard input.
     vectors : bool
         Also columns of lists of numbers.
+    may_lack : bool
+        A table of vectors alone is no error.
     """
     import pyarrow as pa
 
+    if ending == HUB:
+        return read_hub(path, lambda folder: _folder(folder, vectors, options))
     if ending == _FOLDER:
         return _folder(Path(path), vectors, options)
     if ending == ".xlsx":
         return _workbook(path, options.sheet)
-    if ending in _SQLITE:
-        return _database(path, options.sheet)
+    if ending in (*SQLITE, *DUCKDB):
+        read = read_sqlite if ending in SQLITE else read_duckdb
+        return _chosen(path, read(path, options.sheet), vectors)
     if ending in (".csv", ".tsv"):
         data = _utf8_of(path, data, options.encoding)
     if ending not in (*LINES, *_JSON_LINES, ".json"):
-        return _columns(path, ending, data, vectors)
+        return _columns(path, ending, data, vectors, may_lack)
+    if ending in _JSON_LINES and data is None and options.encoding is None and _is_utf8(path):
+        with open(path, encoding="utf-8-sig", newline="\n") as lines:  # never the whole file in memory
+            return _chosen(path, objects_to_table(path, (row for _, row in json_rows(path, lines))), vectors)
     data = Path(path).read_bytes() if data is None else data
     data = _in_utf8(path, data, options.encoding)
     if not data.strip(b"\xef\xbb\xbf \t\r\n"):
         raise FileError(f"{path} is empty.")
     if ending in LINES:
         return pa.table({"text": pa.array(text_lines(data), pa.string())})
-    return _objects(path, _json_values(path, data) if ending == ".json" else [row for _, row in json_rows(path, data)])
+    values = _json_values(path, data) if ending == ".json" else (row for _, row in json_rows(path, data))
+    return _chosen(path, objects_to_table(path, values), vectors)
 
 
 def is_vector(kind: pa.DataType) -> bool:
@@ -105,12 +134,20 @@ def is_vector(kind: pa.DataType) -> bool:
     return bool(is_list and (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)))
 
 
-def _columns(path: str, ending: str, data: bytes | None, vectors: bool) -> pa.Table:
+def _chosen(path: str, table: pa.Table, vectors: bool) -> pa.Table:
+    """All columns, or those that hold no vectors."""
+    wanted = [field.name for field in table.schema if vectors or not is_vector(field.type)]
+    if not wanted:
+        raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
+    return table.select(wanted)
+
+
+def _columns(path: str, ending: str, data: bytes | None, vectors: bool, may_lack: bool) -> pa.Table:
     is_text = ending in (".csv", ".tsv")
     with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
         check_distinct(path, table.schema.names)
         wanted = [field.name for field in table.schema if vectors or not is_vector(field.type)]
-        if not wanted:
+        if not wanted and not may_lack:
             raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
         return read_columns(table, wanted)
 
@@ -130,50 +167,7 @@ def _json_values(path: str, data: bytes) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _objects(path: str, values: list[Any]) -> pa.Table:
-    """A column a key; a value within an object has the key ``outer.inner``."""
-    import pyarrow as pa
-
-    if not values:
-        raise FileError(f"{path} has no rows.")
-    rows = [_flat(row) if isinstance(row, dict) else {"text": row} for row in values]
-    names = dict.fromkeys(name for row in rows for name in row)
-    return pa.table({name: as_items([_plain(row.get(name)) for row in rows]) for name in names})
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """The values of an object and of the objects within it.
-
-    >>> _flat({"id": 1, "fields": {"body": "a", "by": {"name": "b"}}})
-    {'id': 1, 'fields.body': 'a', 'fields.by.name': 'b'}
-    """
-    flat: dict[str, Any] = {}
-    waiting = [("", row)]
-    while waiting:
-        prefix, values = waiting.pop()
-        for key, value in values.items():
-            if isinstance(value, dict) and value:
-                waiting.append((f"{prefix}{key}.", value))
-            else:
-                flat[prefix + key] = value
-    return flat
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False)
-
-
 # --- sheets, databases, folders ---------------------------------------------------------------------------------------
-
-
-def _choose(path: str, name: str | None, known: list[str], what: str) -> str:
-    """The only sheet or table of a file, or the one that was named."""
-    if name in known:
-        return name
-    if name is None and len(known) == 1:
-        return known[0]
-    asked = f"no {what} {name!r}" if name is not None else f"{len(known)} {what}s"
-    raise FileError(f"{path} has {asked}: {listing(known)}. Name one with --sheet.")
 
 
 def _workbook(path: str, sheet: str | None) -> pa.Table:
@@ -185,36 +179,29 @@ def _workbook(path: str, sheet: str | None) -> pa.Table:
     book = load_workbook(path, read_only=True, data_only=True)
     with closing(book):
         first = book.sheetnames[0] if sheet is None else sheet
-        rows = book[_choose(path, first, book.sheetnames, "sheet")].iter_rows(values_only=True)
+        rows = book[choose(path, first, book.sheetnames, "sheet")].iter_rows(values_only=True)
         header = [("" if cell is None else str(cell)) for cell in next(rows, ())]
-        cells = [row for row in rows if any(cell is not None for cell in row)]
-    return _table(path, header, cells)
+        blank = 0
 
+        def filled() -> Iterator[list[Any]]:
+            nonlocal blank
+            while batch := list(islice(rows, _BATCH)):
+                kept = [row for row in batch if any(cell is not None for cell in row)]
+                blank += len(batch) - len(kept)
+                yield kept
 
-def _database(path: str, table: str | None) -> pa.Table:
-    """A table or view of an SQLite file, opened so that nothing in it can change."""
-    with closing(sqlite3.connect(f"file:{quote(str(Path(path).resolve()))}?mode=ro", uri=True)) as database:
-        database.execute("PRAGMA trusted_schema = OFF")
-        names = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
-        known = [name for (name,) in database.execute(names)]
-        chosen = _choose(path, table, known, "table").replace('"', '""')
-        cursor = database.execute(f'SELECT * FROM "{chosen}"')
-        return _table(path, [column[0] for column in cursor.description], cursor.fetchall())
-
-
-def _table(path: str, header: list[str], rows: list[Any]) -> pa.Table:
-    import pyarrow as pa
-
-    check_distinct(path, [name for name in header if name])
-    if not rows:
-        raise FileError(f"{path} has no rows.")
-    return pa.table({name: as_items([row[i] for row in rows]) for i, name in enumerate(header) if name})
+        table = cells_to_table(path, header, filled())
+    if blank:
+        warnings.warn(CladifyWarning(f"{path}: {blank} rows without any cell were left out."), stacklevel=4)
+    return table
 
 
 def _folder(folder: Path, vectors: bool, options: Options) -> pa.Table:
     """Tables of one kind below each other, or documents of one text each with the column ``path``."""
     import pyarrow as pa
 
+    if is_lance(folder):
+        return _chosen(str(folder), read_lance(str(folder), options.sheet), vectors)
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
     tables = [file for file in files if file.suffix.lower() in (".parquet", *ARROW, ".csv", ".tsv", *_JSON_LINES)]
     if tables:
@@ -224,8 +211,11 @@ def _folder(folder: Path, vectors: bool, options: Options) -> pa.Table:
         except pa.ArrowInvalid as error:
             raise FileError(f"the tables in {folder} have different columns: {str(error).splitlines()[0]}.") from None
     documents = [file for file in files if file.suffix.lower() in _DOCUMENTS]
+    images = [file for file in files if file.suffix.lower() in IMAGES]
+    if images and not documents:
+        return pa.table({"image": [str(file) for file in images]})
     if not documents:
-        raise FileError(f"{folder} has no tables and no files with one of {', '.join(_DOCUMENTS)}.")
+        raise FileError(f"{folder} has no tables, no images and no files with one of {', '.join(_DOCUMENTS)}.")
     texts = [_in_utf8(str(f), f.read_bytes(), options.encoding).decode("utf-8-sig") for f in documents]
     return pa.table({"path": [file.relative_to(folder).as_posix() for file in documents], "text": texts})
 

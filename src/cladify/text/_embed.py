@@ -28,7 +28,7 @@ _SAMPLE = 2000
 _WORD = re.compile(r"\w+")
 #: Weight of the lexical part beside one of weight 1: in short texts, and at most. It grows with the root of the length
 #: from _SHORT words on, as more words say more about a text on their own.
-_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.35, 0.8, 20
+_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.5, 1.2, 20
 
 
 class TextEmbedder:
@@ -209,7 +209,9 @@ def _say(texts: list[str], weak: bool) -> None:
     empty = sum(_WORD.search(text) is None for text in texts)
     if empty:
         _warn(f"{empty} of {len(texts)} texts have no word; where they are placed says nothing. Leave them out.")
-    if len(texts) > 1 and len(set(texts)) == 1:
+    if len(texts) == 1:
+        _warn("there is one text; there is nothing to sort.")
+    elif len(set(texts)) == 1:
         _warn(f"all {len(texts)} texts are the same; there is nothing to sort.")
 
 

@@ -1,0 +1,203 @@
+"""Duplicates without labels: which rows are one, what is kept, and how answers count."""
+
+import random
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cladify.entities import dedupe
+from cladify.entities._forms import folded
+from cladify.entities._grams import column_rows
+from cladify.entities._odds import log_odds, prior_shift, starting_weights
+from cladify.entities._pairs import Records, with_groups
+from cladify.entities.duplicates import _groups
+from cladify.errors import InvalidInput
+from cladify.metrics import pairwise_f1
+
+TRADES = ["Logistics", "Dairy", "Optics", "Robotics", "Shipping", "Textiles", "Insurance"]
+
+
+def some_names(seed=0):
+    """Names with one misspelt or reordered copy each."""
+    rng = random.Random(seed)
+    stems = [
+        "".join(rng.choice(["fal", "os", "qui", "mir", "del", "hav", "tor", "yam"]) for _ in range(4))
+        for _ in range(40)
+    ]
+    names, truth = [], []
+    for entity, (stem, trade) in enumerate((s.title(), rng.choice(TRADES)) for s in dict.fromkeys(stems)):
+        at = rng.randrange(1, len(stem) - 1)
+        copy = stem[:at] + stem[at + 1 :]
+        names += [f"{stem} {trade} Ltd.", rng.choice([f"{trade.upper()} {stem.upper()}", f"{copy} {trade} limited"])]
+        truth += [entity, entity]
+    return names, np.array(truth)
+
+
+def test_case_accents_order_legal_forms_and_typos_are_one():
+    names = [
+        "Crédit Générale S.A.",
+        "CREDIT GENERALE SA",
+        "Generale, Credit",
+        "Nordic Tools Oy",
+        "Credit Generalle S.A.",
+    ]
+    assert dedupe(names).entity.tolist() == [0, 0, 0, 1, 0]
+
+
+def test_numbers_in_the_name_must_not_differ():
+    names = [
+        "Stako Phone 5 black",
+        "Stako Phone 6 black",
+        "STAKO phone 5, Black",
+        "stako phone 6 black",
+        "Stako Phone 16",
+    ]
+    assert dedupe(names).entity.tolist() == [0, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("names", "entity"),
+    [
+        (["トヨタ自動車株式会社", "トヨタ自動車 株式会社", "ソニーグループ"], [0, 0, 1]),
+        (["Газпром нефть", "ГАЗПРОМ НЕФТЬ", "Лукойл"], [0, 0, 1]),
+        (["شركة النور للتجارة", "شركة  النور للتجارة", "بنك مصر"], [0, 0, 1]),
+    ],
+)
+def test_other_scripts(names, entity):
+    assert dedupe(names).entity.tolist() == entity
+
+
+def test_most_pairs_of_made_names_are_found():
+    names, truth = some_names()
+    assert pairwise_f1(dedupe(names).entity, truth) > 0.8
+
+
+def test_marks_are_accents_in_some_scripts_and_vowels_in_others():
+    assert folded("Škoda") == "skoda"
+    assert folded("किताब") == "किताब"
+    assert folded("ﬁne Ａ１") == "fine a1"
+    assert folded("A.B.C. Corp.") == "abc corp"
+
+
+def test_empty_cells_are_entities_of_their_own():
+    found = dedupe(["Acme", None, "", float("nan"), "ACME", "--"])
+    assert found.entity.tolist() == [0, 1, 2, 3, 0, 4]
+    assert found.name == ["Acme", "", "", "", "Acme", ""]
+    assert dedupe([None, ""]).entity.tolist() == [0, 1]
+
+
+def test_equal_rows_are_one_and_sure():
+    found = dedupe(["Acme"] * 5)
+    assert found.entity.tolist() == [0] * 5
+    assert found.confidence.tolist() == [1.0] * 5
+    assert len(found.review()) == 0
+
+
+def test_the_name_is_the_spelling_of_most_rows():
+    found = dedupe(["Falkenberg Dairy", "Falkenberg Dairy Ltd", "Falkenberg Dairy Ltd", "FALKENBERG DAIRY LTD"])
+    assert set(found.name) == {"Falkenberg Dairy Ltd"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=12), st.randoms(use_true_random=False))
+def test_any_texts_in_any_order(names, rng):
+    found = dedupe(names)
+    assert len(found.entity) == len(names) == len(found.name)
+    assert sorted(set(found.entity.tolist())) == list(range(found.n_entities))
+    assert ((found.confidence >= 0) & (found.confidence <= 1)).all()
+    by_form = {}
+    for name, entity in zip(names, found.entity.tolist(), strict=True):
+        if folded(name):
+            assert by_form.setdefault(folded(name), entity) == entity
+    assert dedupe(names).entity.tolist() == found.entity.tolist()
+
+
+def test_answers_decide_and_teach():
+    names, truth = some_names(3)
+    plain = dedupe(names)
+    asked = plain.pairs[plain.doubtful(40)].tolist()
+    told = dedupe(names, same_as=[(a, b, truth[a] == truth[b]) for a, b in asked])
+    assert pairwise_f1(told.entity, truth) >= pairwise_f1(plain.entity, truth)
+    # Two records that have nothing in common are one if somebody says so.
+    assert dedupe(["IBM", "Big Blue", "Acme"], same_as=[(0, 1, True)]).entity.tolist() == [0, 0, 1]
+    names = ["Thorsen Dairy", "Thorsen Dairy Ltd", "Havlicek"]
+    assert dedupe(names).entity.tolist() == [0, 0, 1]
+    assert dedupe(names, same_as=[(("Thorsen Dairy",), ("thorsen dairy LTD",), False)]).entity.tolist() == [0, 1, 2]
+
+
+def test_doubtful_pairs_are_of_all_chances():
+    found = dedupe(some_names()[0])
+    chance = found.chance[found.doubtful(20)]
+    assert chance.min() < 0.4
+    assert chance.max() > 0.9
+    assert np.abs(chance - 0.5).tolist() == sorted(np.abs(chance - 0.5).tolist())
+
+
+def test_a_second_column_parts_equal_names_and_its_weight_counts():
+    names = ["Anna Berg", "Anna Berg", "Anna Berg", "Otto Falk", "Ida Holm", "Jan Vik"]
+    streets = ["12 Quarry Lane", "12 Quary Lane", "9 Harbour Square", "1 Mill Road", "2 Hill Road", "3 Church Road"]
+    found = dedupe({"name": names, "street": streets})
+    assert found.entity[0] == found.entity[1]
+    light = dedupe({"name": names, "street": streets}, weights={"street": 0.01})
+    assert light.entity[:3].tolist() == [0, 0, 0]
+    heavy = dedupe({"name": names, "street": streets}, weights={"street": 10.0})
+    assert heavy.entity[0] == heavy.entity[1] != heavy.entity[2]
+
+
+def test_groups_are_those_of_naive_average_linkage():
+    rng = np.random.default_rng(0)
+    n = 14
+    pairs = np.array(list(combinations(range(n), 2)))
+    chance = np.round(rng.random(len(pairs)) ** 2, 6) * 0.9  # the largest is not 1
+    matrix = np.zeros((n, n))
+    matrix[pairs[:, 0], pairs[:, 1]] = matrix[pairs[:, 1], pairs[:, 0]] = np.where(chance > 1e-3, chance, 0.0)
+    parts = [[i] for i in range(n)]
+    while len(parts) > 1:
+        best, i, j = max(
+            (matrix[np.ix_(parts[i], parts[j])].mean(), i, j) for i, j in combinations(range(len(parts)), 2)
+        )
+        if best < 0.5:
+            break
+        parts[i] += parts.pop(j)
+    labels = _groups(n, pairs, chance, 0.5, 1)
+    assert {frozenset(part) for part in parts} == {frozenset(np.flatnonzero(labels == k)) for k in np.unique(labels)}
+
+
+def test_letters_are_the_cosine_of_weighed_groups_of_letters():
+    cells = ["dairy", "dairy ltd", "optics ltd"]
+    column = column_rows(cells, 1.0)
+    records = Records([column])
+    dense = column.grams.toarray().astype(float)
+    pairs = np.array([[0, 1], [0, 2], [1, 2]])
+    wanted = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in ((dense[i], dense[j]) for i, j in pairs)]
+    assert records.features(pairs)[:, 0] == pytest.approx(wanted, rel=1e-5)
+
+
+def test_pairs_of_small_groups_are_all_compared():
+    pairs = with_groups(np.array([[0, 1], [3, 4]]), np.array([0, 0, 0, 1, 1, 2]), limit=3)
+    assert pairs.tolist() == [[0, 1], [0, 2], [1, 2], [3, 4]]
+
+
+def test_fewer_likely_pairs_lower_the_odds():
+    odds = log_odds(np.zeros((1000, 6)), starting_weights())
+    assert prior_shift(odds) < 0
+    odds[:300] = 8.0
+    assert prior_shift(odds) > 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: dedupe([]), "no rows to compare"),
+        (lambda: dedupe({"a": ["x"], "b": ["x", "y"]}), "columns must be of one length"),
+        (lambda: dedupe({"a": ["x", "y"]}, weights={"b": 1.0}), "'b', which is no column"),
+        (lambda: dedupe(["x", "y"], threshold=2), "threshold must be"),
+        (lambda: dedupe(["x", "y"], same_as=[(0, 7, True)]), "a row in same_as must be"),
+    ],
+)
+def test_errors_say_what_to_do(call, message):
+    with pytest.raises(InvalidInput, match=message):
+        call()
