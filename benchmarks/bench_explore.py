@@ -30,8 +30,9 @@ SYLLABLES = [first + second for first in "bdgklmnrst" for second in "ao"]
 explore = Case(
     "explore",
     "A taxonomy of short texts prepared and saved (seconds, once), then explored: 200 random zooms, slider moves, "
-    "cards, pages of items and searches. Bars at a million: prepared in 90 s, first picture in 2 s, answers in 150 ms "
-    "and 300 kB, memory 1.5 times tree and items, a picture in 16 ms",
+    "cards, pages of items, searches, filters, lassos and windows of the map. Bars at a million: prepared in 90 s, "
+    "first picture in 2 s, answers in 150 ms and 500 kB, 50 pictures a second while panning, "
+    "memory 1.5 times tree and items, a picture in 16 ms",
     short={"n": 50_000},
     long={"n": 1_000_000},
     timeout=900.0,
@@ -63,18 +64,30 @@ def nested_topics(n: int) -> dict[str, Any]:
         "height": tree.height,
         "text_utf8": np.frombuffer(b"".join(data), np.uint8),
         "text_ptr": pointers,
+        "places": X[:, :2],
     }
 
 
 @explore.contestant("cladify", needs="cladify.explore")
-def prepare(parent: np.ndarray, height: np.ndarray, text_utf8: np.ndarray, text_ptr: np.ndarray) -> str:
+def prepare(
+    parent: np.ndarray, height: np.ndarray, text_utf8: np.ndarray, text_ptr: np.ndarray, places: np.ndarray
+) -> str:
     """From a tree and its items to a taxonomy in a file: condensed, named, with levels, examples and the index."""
     from cladify import Taxonomy, Tree
 
     data = text_utf8.tobytes()
     tree = Tree(parent, height)
     file = Path(tempfile.mkdtemp(prefix="cladify-explore-")) / "topics.taxonomy"
-    Taxonomy(tree.condense(), [data[a:b].decode() for a, b in pairwise(text_ptr)], full=tree).save(file)
+    np.save(file.with_name("places.npy"), places)
+    n = tree.n_leaves
+    columns = {
+        "length": np.diff(text_ptr),
+        "kind": np.array(["even", "odd", "third"])[np.arange(n) % 3].tolist(),
+        "day": np.datetime64("2020-01-01") + (np.arange(n) * 37 % 2000).astype("m8[D]"),
+        "weight": np.random.default_rng(1).lognormal(size=n),
+    }
+    items = [data[a:b].decode() for a, b in pairwise(text_ptr)]
+    Taxonomy(tree.condense(), items, full=tree, columns=columns).save(file)
     return str(file)
 
 
@@ -84,6 +97,8 @@ class Server:
     def __init__(self, file: str) -> None:
         self.started = time.perf_counter()
         command = [sys.executable, "-m", "cladify", "explore", file, "--no-browser", "--port", "0"]
+        places = Path(file).with_name("places.npy")
+        command += ["--points", str(places)] if places.exists() and file.endswith(".taxonomy") else []
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().split(": ", 1)[1].strip()
@@ -94,7 +109,8 @@ class Server:
         start, cpu = time.perf_counter(), self.cpu()
         with urllib.request.urlopen(address) as answer:
             body = answer.read()
-        return json.loads(body), 1e3 * (time.perf_counter() - start), 1e3 * (self.cpu() - cpu), len(body)
+        found = body if path == "points" else json.loads(body)
+        return found, 1e3 * (time.perf_counter() - start), 1e3 * (self.cpu() - cpu), len(body)
 
     def cpu(self) -> float:
         """Seconds of processor time so far."""
@@ -142,6 +158,15 @@ def _questions(server: Server) -> dict[str, list[tuple[float, float, int]]]:
             sort=rng.choice(["tree", "text", "row"]),
             offset=rng.randrange(500),
         )
+        filters = ",".join(
+            f"{i}:{rng.randrange(3)}.{rng.randrange(3)}" for i in rng.sample(range(4), rng.randint(0, 2))
+        )
+        ask("filter", "counts", filter=filters)
+        side = rng.choice([1, 0.5, 0.1])
+        left, top = rng.random() * (1 - side), rng.random() * (1 - side)
+        ask("map", "points", left=left, top=top, side=side, filter=filters, column=rng.randrange(4))
+        corners = [f"{left + side * (0.5 + 0.4 * x)},{top + side * (0.5 + 0.4 * y)}" for x, y in _CIRCLE]
+        ask("lasso", "selection", polygon=",".join(corners), filter=filters)
         leaf = rng.randrange(meta["n"])
         words = ask("card", "card", node=leaf)["name"].split()
         ask("path", "path", node=leaf)
@@ -154,6 +179,7 @@ def _questions(server: Server) -> dict[str, list[tuple[float, float, int]]]:
     return figures
 
 
+_CIRCLE = [(round(np.cos(t), 4), round(np.sin(t), 4)) for t in np.linspace(0, 2 * np.pi, 40, endpoint=False)]
 _TICKS = """() => { globalThis.ticks = []; let last = performance.now();
   const tick = (now) => { ticks.push(now - last); last = now; requestAnimationFrame(tick); };
   requestAnimationFrame(tick); }"""
@@ -172,7 +198,18 @@ def _picture(server: Server, figures: dict[str, float]) -> None:
         while not page.evaluate("globalThis.cladify && cladify.ready && cladify.boxes() > 2"):
             page.wait_for_timeout(10)
         figures["first picture after the page was asked for, s"] = time.perf_counter() - asked
-        for view in ("Icicle", "Map", "Disk"):
+        page.wait_for_timeout(1500)
+        page.evaluate(_TICKS)
+        page.mouse.move(500, 450)
+        page.mouse.down()
+        for i in range(90):  # a drag in circles
+            page.mouse.move(500 + 150 * np.sin(i / 7), 450 + 100 * np.cos(i / 7))
+            page.wait_for_timeout(10)
+        page.mouse.up()
+        ticks = page.evaluate("ticks")
+        figures["pictures a second while panning the map"] = 1e3 / statistics.mean(ticks[5:])
+        page.mouse.up()
+        for view in ("Tree", "Map", "Disk"):
             page.get_by_role("button", name=view, exact=True).click()
             page.wait_for_timeout(300)
             page.evaluate("cladify.frames.length = 0")
@@ -250,15 +287,16 @@ def _figure(name: str) -> Callable[..., float]:
     return figure
 
 
-KINDS = ("zoom", "slider", "card", "items", "path", "search")
+KINDS = ("zoom", "slider", "card", "items", "path", "search", "filter", "map", "lasso")
 for _name in (
     "server up after its start, s",
     "processor time of that, s",
     "first picture after the page was asked for, s",
     *(f"{kind}, {what}" for kind in KINDS for what in ("median ms", "worst ms", "worst ms of processor time")),
+    "pictures a second while panning the map",
     "largest answer, kB",
     "server's memory over an empty one's, MB",
     "of that by tree and items",
-    *(f"{what}, {view}, ms" for what in ("a picture", "from picture to picture") for view in ("icicle", "map", "disk")),
+    *(f"{what}, {view}, ms" for what in ("a picture", "from picture to picture") for view in ("tree", "map", "disk")),
 ):
     explore.quality(_name)(_figure(_name))

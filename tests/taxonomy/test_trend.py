@@ -57,7 +57,9 @@ def test_counts_and_expected_are_those_of_scipy(groups):
     assert found.counts.tolist() == by_hand
     np.testing.assert_allclose(found.expected, contingency.expected_freq(found.counts))
     g2 = contingency.chi2_contingency(found.counts, lambda_="log-likelihood").statistic
-    assert np.square(found.surprise).sum() == pytest.approx(g2)
+    assert found.g2 == pytest.approx(g2)
+    p = contingency.chi2_contingency(found.counts, lambda_="log-likelihood").pvalue
+    assert found.p_value == pytest.approx(p) and "G² " in str(found)
 
 
 def test_rising_groups(groups):

@@ -25,6 +25,7 @@ from cladify.cli import (
     _compare,
     _dedupe,
     _demo,
+    _edit,
     _explore,
     _online,
     _papers,
@@ -72,6 +73,7 @@ def _options(
 NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _taxonomy.taxonomy,
     _taxonomy.name,
+    _edit.edit,
     _table.table,
     _table.place,
     _table.trend,

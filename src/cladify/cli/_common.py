@@ -136,6 +136,14 @@ def show_progress(quiet: bool) -> bool:
     return not quiet and sys.stderr.isatty()
 
 
+def numbers(option: str, given: str) -> list[int]:
+    """Numbers of clusters with commas between them."""
+    parts = [part.strip() for part in given.split(",")]
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise typer.BadParameter(f"{option} takes numbers of clusters, such as 10,50; got {given!r}.")
+    return [int(part) for part in parts]
+
+
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things, in words that read well.
 

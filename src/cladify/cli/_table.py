@@ -19,6 +19,7 @@ from cladify.cli._common import (
     Vectors,
     columns,
     count,
+    numbers,
     print_json,
 )
 
@@ -59,10 +60,7 @@ def table(
     made = Taxonomy.load(file)
     wanted = None
     if n_clusters is not None:
-        parts = [part.strip() for part in n_clusters.split(",")]
-        if not all(part.isdigit() for part in parts):
-            raise typer.BadParameter(f"--levels takes numbers of clusters, such as 10,50; got {n_clusters!r}.")
-        wanted = [int(part) for part in parts]
+        wanted = numbers("--levels", n_clusters)
     data = made.table(wanted, form="arrow")
     if join is not None:
         from cladify.taxonomy._sources import Options, join_rows, read_join

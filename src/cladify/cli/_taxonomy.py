@@ -47,6 +47,17 @@ from cladify.cli._namer import (
     print_cost,
     who_names,
 )
+from cladify.cli._steer import (
+    CannotLink,
+    KnownColumns,
+    LabelsColumn,
+    Levels,
+    MaxChildren,
+    MustLink,
+    Seeds,
+    SeedsColumn,
+    given_wishes,
+)
 from cladify.cli._table import check_output, write_output
 
 if TYPE_CHECKING:
@@ -97,6 +108,13 @@ def taxonomy(
     method: Annotated[str, typer.Option("--method", "-m", help="How to build the tree; see: cladify methods")] = "auto",
     metric: Annotated[str, typer.Option(help="cosine, sqeuclidean, ...")] = "cosine",
     min_size: Annotated[int | None, typer.Option(help="No group smaller than this; default: √n / 3")] = None,
+    levels: Levels = None,
+    max_children: MaxChildren = 15,
+    seeds: Seeds = None,
+    seeds_column: SeedsColumn = None,
+    labels_column: LabelsColumn = None,
+    must_link: MustLink = None,
+    cannot_link: CannotLink = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Where the taxonomy goes; default: SOURCE.taxonomy here")
     ] = None,
@@ -146,6 +164,8 @@ def taxonomy(
         "method": method,
         "metric": metric,
         "min_size": min_size,
+        "max_children": max_children,
+        **given_wishes(levels, seeds, must_link, cannot_link),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "progress": show,
@@ -153,14 +173,16 @@ def taxonomy(
         **parse_params(param),
     }
     reading = Options(encoding, sheet)
+    known = KnownColumns(seeds_column, labels_column)
     is_table = from_stdin or source.is_dir() or source.suffix.lower() in TEXT_KINDS or str(source).startswith("hf:/")
     if is_table:
         made, summary = _of_table(
-            source, text, ids, label, items, items_column, column, input_format, reading, embedder, options
+            source, text, ids, label, items, items_column, column, input_format, reading, embedder, known, options
         )
     else:
         if text is not None or ids is not None or label is not None:
             raise typer.BadParameter("--text, --id and --label name columns of a table.")
+        known.refuse(source)
         made, summary = _of_vectors(source, items, items_column, column, obsp, options)
     read = perf_counter()
     made.save(out)  # before the namer, which may fail: nothing is lost
@@ -194,6 +216,7 @@ def _of_table(
     kind: str | None,
     reading: Options,
     embedder: str,
+    known: KnownColumns,
     options: dict[str, Any],
 ) -> tuple[Taxonomy, str]:
     """Of texts, of vectors with texts beside them, or of vectors alone, whatever the table has."""
@@ -211,6 +234,7 @@ def _of_table(
         shown = read_named_items(items, items_column, n, f"rows in {table.path}")
     if table.vectors is not None and source.is_file():
         options = options | {"vectors_at": {"path": str(source.resolve()), "column": table.vector_names}}
+    options = options | known.values(table, is_folder=source.is_dir())
     made = Taxonomy.of_source(table, embedder=embedder, items=shown, **options)
     where = "" if source.suffix == ".txt" else f" ({table.taken()})"
     if table.vectors is None:

@@ -70,11 +70,14 @@ class Plane:
         """Which places of the line of items lie in a polygon, by the even-odd rule."""
         low, high = corners.min(axis=0), corners.max(axis=0)
         near = np.flatnonzero((self.x >= low[0]) & (self.x <= high[0]) & (self.y >= low[1]) & (self.y <= high[1]))
+        near = near[np.argsort(self.y[near], kind="stable")]  # from top to bottom: an edge meets one stretch of them
         x, y = self.x[near].astype(np.float64), self.y[near].astype(np.float64)
         odd = np.zeros(len(near), dtype=bool)
         for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-            if ay != by:
-                odd ^= ((ay > y) != (by > y)) & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+            start, end = np.searchsorted(y, [min(ay, by), max(ay, by)])
+            if start < end:
+                some = slice(start, end)
+                odd[some] ^= x[some] < (bx - ax) * (y[some] - ay) / (by - ay) + ax
         found = np.zeros(len(self.x), dtype=bool)
         found[near[odd]] = True
         return found & self.view.is_shown

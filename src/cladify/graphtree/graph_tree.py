@@ -14,8 +14,9 @@ from cladify._kit.progress import Progress
 from cladify.data._vectors import is_sparse
 from cladify.data.graph import NeighborGraph
 from cladify.data.points import Points
-from cladify.graphtree._edges import default_neighbors, given_edges, neighbor_edges
+from cladify.graphtree._edges import Edges, default_neighbors, given_edges, neighbor_edges
 from cladify.graphtree._far import edges_at_once
+from cladify.graphtree._guide import Guide, guided
 from cladify.graphtree._heights import by_count, by_rows, typicality
 from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
@@ -55,6 +56,8 @@ class GraphTree(TreeEstimator):
         Cut into this many clusters: ``labels_``.
     budget_seconds : float, optional
         The search stops after about this time with what it has. The neighbours are found in any case.
+    guide : Guide, optional
+        Known labels of some rows, and pairs of rows that belong together or apart.
     random_state : None, int or Generator
         For random starts of the top and for the search of neighbours.
     n_jobs : int
@@ -105,6 +108,7 @@ class GraphTree(TreeEstimator):
     metric: Any = "sqeuclidean"
     n_neighbors: int | None = None
     budget_seconds: float | None = None
+    guide: Guide | None = None
     random_state: Any = 0
     n_jobs: int | None = -1
 
@@ -118,8 +122,11 @@ class GraphTree(TreeEstimator):
 
     def _of_graph(self, points: Points, mass: np.ndarray, budget: Budget) -> Tree:
         self.graph_ = points.data
-        tree, scales = grow(given_edges(self.graph_, mass, self.n_jobs), None, budget)
+        tree, scales = grow(self._guided(given_edges(self.graph_, mass, self.n_jobs)), None, budget)
         return Tree(tree.parent, by_count(tree, mass), info={"scales": scales})
+
+    def _guided(self, edges: Edges) -> Edges:
+        return edges if self.guide is None else guided(edges, self.guide, self.random_state)
 
     def _of_pairs(self, points: Points, mass: np.ndarray, budget: Budget, graph: NeighborGraph | None = None) -> Tree:
         n, similarity = points.n, points.similarity
@@ -140,7 +147,7 @@ class GraphTree(TreeEstimator):
             edges = edges_at_once(self.graph_, mass, points.rows, similarity, budget)
         else:
             edges = neighbor_edges(self.graph_, mass, self.n_jobs)
-        tree, scales = grow(edges, rows, budget)
+        tree, scales = grow(self._guided(edges), rows, budget)
         del edges
         info = {"scales": scales, "neighbors": self.graph_.info}
         if not has_means or is_sparse(points.rows):

@@ -11,19 +11,27 @@ from cladify._fit import fit_model
 from cladify._kit.progress import Progress
 from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput, InvalidType
+from cladify.graphtree import Guide
 from cladify.maps import layout
 from cladify.neighbors import NeighborGraph, neighbors
 from cladify.taxonomy._read.geometry import n_neighbors_for
+from cladify.taxonomy._read.levels import asked_levels
 from cladify.tree import Tree
 
-__all__ = ["as_rows", "build", "level_sizes", "map_of"]
+__all__ = ["as_rows", "build", "level_sizes", "map_of", "rank_sizes"]
 
 _MAP_NEIGHBORS = 15
 
 
-def build(X: Any, method: str, metric: str, report: Progress, options: dict[str, Any]) -> tuple[Tree, Any]:
+def build(
+    X: Any, method: str, metric: str, report: Progress, options: dict[str, Any], guide: Guide | None = None
+) -> tuple[Tree, Any]:
     """The tree that :func:`cladify.fit` makes, and the graph of neighbours for confidences; None for one row."""
     is_graph = isinstance(X, NeighborGraph)
+    if guide is not None:
+        if method not in ("auto", "graph"):
+            raise InvalidInput(f"seeds, labels and links guide the graph of neighbours; method {method!r} has none.")
+        method, options = "graph", {**options, "guide": guide}
     params = options if is_graph and method not in ("auto", "graph") else {"metric": metric, **options}
     progress: Any = report
     full, model = fit_model(X, method, progress=progress, **params)
@@ -52,6 +60,12 @@ def as_rows(X: Any) -> Any:
 def level_sizes(full: Tree) -> list[tuple[int, float | None]]:
     """Suggested numbers of clusters, with their stability."""
     return [(int(level.n_clusters), float(level.stability)) for level in full.levels()]
+
+
+def rank_sizes(tree: Tree, ranks: np.ndarray) -> list[tuple[int, float | None]]:
+    """The numbers of clusters of levels that were asked for."""
+    by_node = dict(enumerate(ranks.tolist(), tree.n_leaves))
+    return [(level.n_clusters, None) for level in asked_levels(tree, by_node, int(ranks.max(initial=0)) + 1)]
 
 
 def map_of(X: Any, full: Tree, graph: NeighborGraph, metric: str, n_jobs: int | None, report: Progress) -> np.ndarray:

@@ -81,6 +81,20 @@ class Editable:
         """Leave a group (or an item) out of outlines and of the explorer; hiding it again shows it."""
         self._edit("hide", [v])
 
+    def note(self, v: int, text: str) -> None:
+        """Write a note to a group or an item, which stays with it; an empty one takes it away. See :attr:`notes`."""
+        if not isinstance(text, str):
+            raise InvalidType(f"text must be text, got {type(text).__name__}.")
+        self._edit("note", [v], printable(text))
+
+    @property
+    def notes(self) -> dict[int, str]:
+        """Notes, by node."""
+        keys = self._now.edited.keys
+        return {
+            int(np.flatnonzero(keys == key)[0]): text for key, text in self._now.edited.notes.items() if key in keys
+        }
+
     def undo(self) -> Edit:
         """Take the last edit back."""
         with self._lock:

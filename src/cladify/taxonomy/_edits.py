@@ -23,7 +23,7 @@ from cladify.tree import Tree
 
 __all__ = ["KINDS", "Edit", "Edited", "Edits", "apply_edits"]
 
-KINDS = ("rename", "merge", "move", "collapse", "hide")
+KINDS = ("rename", "merge", "move", "collapse", "hide", "split", "note")
 _GONE = -2
 
 
@@ -36,11 +36,16 @@ class Edit:
     name: str | None = None
     to: int | None = None
     made: tuple[int, ...] = ()  #: keys of the nodes that it makes, once an update has fixed them
+    parts: tuple[tuple[int, ...], ...] = ()  #: of a split: keys of the items of each part
+    names: tuple[str, ...] = ()  #: of a split: what the parts are called
 
     def to_dict(self) -> dict[str, Any]:
         """In plain values."""
         found: dict[str, Any] = {"kind": self.kind, "nodes": list(self.nodes), "name": self.name, "to": self.to}
-        return found | ({"made": list(self.made)} if self.made else {})
+        found |= {"made": list(self.made)} if self.made else {}
+        if self.parts:
+            found |= {"parts": [list(part) for part in self.parts], "names": list(self.names)}
+        return found
 
     @classmethod
     def from_dict(cls, data: Any) -> Edit:
@@ -51,7 +56,12 @@ class Edit:
         whole = _are_whole(nodes) and _are_whole(made)
         if not whole or not isinstance(name, str | None) or not isinstance(to, int | None) or isinstance(to, bool):
             raise InvalidInput(f"the edit {data.get('kind')!r} has fields of the wrong type.")
-        return cls(data["kind"], tuple(nodes or ()), name, to, tuple(made))
+        parts, names = data.get("parts", []), data.get("names", [])
+        if not all(isinstance(field, list) for field in (parts, names)) or not all(map(_are_whole, parts)):
+            raise InvalidInput(f"the edit {data.get('kind')!r} has fields of the wrong type.")
+        if len(names) != len(parts) or not all(isinstance(one, str) for one in names):
+            raise InvalidInput(f"the edit {data.get('kind')!r} has {len(names)} names for {len(parts)} parts.")
+        return cls(data["kind"], tuple(nodes or ()), name, to, tuple(made), tuple(map(tuple, parts)), tuple(names))
 
 
 def _are_whole(values: Any) -> bool:
@@ -110,7 +120,8 @@ class Edited:
     places: np.ndarray  # place of each node of the tree
     names: dict[int, str]  # by key
     hidden: frozenset[int]  # keys
-    parts: dict[int, tuple[int, ...]]  # place of a merged node -> places it was made of
+    parts: dict[int, tuple[int, ...]]  # place of a node that an edit made -> places it was made of
+    notes: dict[int, str]  # by key
     key_of: np.ndarray  # key of each place; those that edits made are behind those of the tree as built
 
 
@@ -127,6 +138,7 @@ def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = Non
     work = _Work(base, np.arange(base.n_nodes) if keys is None else keys, next_key)
     names: dict[int, str] = {}
     hidden: set[int] = set()
+    notes: dict[int, str] = {}
     parts: dict[int, tuple[int, ...]] = {}
     for edit in edits:
         nodes = [work.place(key, edit.kind) for key in edit.nodes]
@@ -136,6 +148,16 @@ def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = Non
             names[edit.nodes[0]] = edit.name or ""
             if not edit.name:
                 names.pop(edit.nodes[0])
+        elif edit.kind == "note":
+            _only(edit)
+            notes[edit.nodes[0]] = edit.name or ""
+            if not edit.name:
+                notes.pop(edit.nodes[0])
+        elif edit.kind == "split":
+            _only(edit)
+            made_by = work.split(nodes[0], edit.parts)
+            parts |= dict.fromkeys(made_by, (nodes[0],))
+            names |= dict(zip(work.number(edit), edit.names, strict=True))
         elif edit.kind == "hide":
             hidden ^= set(edit.nodes)
         elif edit.kind == "collapse":
@@ -156,7 +178,7 @@ def apply_edits(base: Tree, edits: Iterable[Edit], keys: np.ndarray | None = Non
     key_of = np.concatenate([work.base_keys, np.array(list(work.made), np.int64)]) if work.made else work.base_keys
     here = key_of[places]
     left = hidden & set(here.tolist()) if hidden else hidden
-    return Edited(tree, here, places, names, frozenset(left), parts, key_of)
+    return Edited(tree, here, places, names, frozenset(left), parts, notes, key_of)
 
 
 def _only(edit: Edit) -> None:
@@ -256,6 +278,36 @@ class _Work:
                 self.tidy(parent)
         if self.parent[made] != _GONE:
             self.raise_heights(made)
+        return made
+
+    def split(self, key: int, parts: Sequence[Sequence[int]]) -> list[int]:
+        """Put new groups in place of all groups below one; returns their places.
+
+        Items that are not of any part came later: each goes with the item next to it in the tree as built. Of items
+        that are in the group no more, nothing is done.
+        """
+        self.collapse(key)
+        n, inside = self.n, self.parent[: self.n] == key
+        leaf = {int(k): i for i, k in enumerate(self.base_keys[:n].tolist())}
+        part = np.full(n, -1, np.int64)
+        for number, keys in enumerate(parts):
+            rows = np.array([leaf[k] for k in keys if k in leaf], np.int64)
+            part[rows[inside[rows]]] = number
+        order = self.base.leaf_order[inside[self.base.leaf_order]]
+        known = np.flatnonzero(part[order] >= 0)
+        if len(known):
+            after = np.searchsorted(known, np.arange(len(order))).clip(max=len(known) - 1)
+            before = np.maximum(after - 1, 0)
+            here = np.arange(len(order))
+            nearer = np.where(np.abs(known[before] - here) < np.abs(known[after] - here), before, after)
+            part[order] = part[order][known[nearer]]
+        sizes = np.bincount(part[order][part[order] >= 0], minlength=len(parts))
+        if len(parts) < 2 or sizes.min() < 2:
+            raise InvalidInput(f"cannot split {key}: a part has fewer than two of its items.")
+        made = list(range(len(self.parent), len(self.parent) + len(parts)))
+        self.parent[order] = len(self.parent) + part[order]
+        self.parent = np.append(self.parent, np.full(len(parts), key))
+        self.height = np.append(self.height, np.full(len(parts), self.height[key]))
         return made
 
     def tidy(self, key: int) -> None:

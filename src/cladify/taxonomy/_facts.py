@@ -47,6 +47,9 @@ class Facts:
     full_arrays : parents and heights of that tree, optional
     points : float32 array of shape (n, 2), optional
         Where each item lies on the map.
+    ranks : int8 array of shape (groups,), optional
+        The finest level that each group is of, -1 for none, where levels were asked for; the first ones are those of
+        ``sizes``.
     far : float32 array of shape (2, k), optional
         How far own items lie from the rest; see :mod:`cladify.taxonomy._read.nowhere`.
     keys : int64 array, one entry a node of ``base``, optional
@@ -68,6 +71,7 @@ class Facts:
     full_tree: Tree | None
     full_arrays: tuple[np.ndarray, np.ndarray] | None = None
     points: np.ndarray | None = None
+    ranks: np.ndarray | None = None
     far: np.ndarray | None = None
     keys: np.ndarray | None = None
     next_key: int = 0

@@ -13,24 +13,23 @@ import numpy as np
 
 from cladify._kit.params import check_choice, check_int
 from cladify._kit.progress import Progress, ProgressLike, reporting
-from cladify._kit.text import printable
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.neighbors import NeighborGraph
-from cladify.taxonomy._building import as_rows, build, level_sizes, map_of
-from cladify.taxonomy._edits import Edits
+from cladify.taxonomy._building import as_rows, build, level_sizes, map_of, rank_sizes
+from cladify.taxonomy._edits import Edit, Edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._file.archive import read_archive, refusing, write_archive
 from cladify.taxonomy._file.journal import Stamp, append_edits
 from cladify.taxonomy._file.store import Parts, from_archive, header_and_arrays
 from cladify.taxonomy._items import as_items, as_texts
 from cladify.taxonomy._kept import Kept, keep
+from cladify.taxonomy._names.groups import name_groups
 from cladify.taxonomy._names.model import ModelNamer, NamingCost, Outcome, as_namer
 from cladify.taxonomy._names.namer import Namer, ask
-from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
-from cladify.taxonomy._names.plain import is_id, label_names, mostly_empty
+from cladify.taxonomy._names.plain import label_names
 from cladify.taxonomy._names.words import as_strings
 from cladify.taxonomy._read.also import find_also
-from cladify.taxonomy._read.geometry import Geometry, confidence_table, measure, spread_examples
+from cladify.taxonomy._read.geometry import confidence_table, measure, spread_examples
 from cladify.taxonomy._read.nowhere import calibrate
 from cladify.taxonomy._read.place import new_rows, place, read_vectors_at
 from cladify.taxonomy._read.snapshot import Snapshot
@@ -38,7 +37,9 @@ from cladify.taxonomy._read.table import as_form
 from cladify.taxonomy._report.measures import EmbeddedRows
 from cladify.taxonomy._report.report import Report, make_report
 from cladify.taxonomy._sharing import Shareable
-from cladify.text import static_vectors
+from cladify.taxonomy._steer.plan import Plan, plan
+from cladify.taxonomy._steer.split import name_parts, split_rows
+from cladify.taxonomy._steer.wishes import as_wishes, seed_rows
 from cladify.text._clean import own_words
 from cladify.text._embed import embed_texts
 from cladify.text._terms import Terms, count_terms
@@ -102,6 +103,7 @@ class Taxonomy(Shareable):
         X: Any = None,
         graph: Any = None,
         metric: str = "cosine",
+        ranks: np.ndarray | None = None,
         vectors_at: Mapping[str, Any] | None = None,
         info: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
@@ -123,7 +125,7 @@ class Taxonomy(Shareable):
             confidence = confidence_table(tree, graph, n_jobs) if has_graph else None
             also = find_also(tree, graph, n_jobs) if has_graph else None
             points = map_of(X, full, graph, metric, n_jobs, report) if has_graph else None
-            names, keywords = _name_groups(tree, column, geometry, named, report)
+            names, keywords = name_groups(tree, column, geometry, named, report)
         facts = Facts(
             base=tree,
             items=column,
@@ -134,9 +136,10 @@ class Taxonomy(Shareable):
             geometry=geometry,
             confidence=confidence,
             also=also,
-            sizes=level_sizes(full),
+            sizes=level_sizes(full) if ranks is None else rank_sizes(tree, ranks),
             full_tree=full,
             points=points,
+            ranks=ranks,
             far=far,
         )
         information = {"metric": str(metric), **(info or {})}
@@ -172,6 +175,11 @@ class Taxonomy(Shareable):
         metric: str = "cosine",
         min_size: int | None = None,
         max_children: int = 15,
+        levels: Sequence[int] | None = None,
+        seeds: Any = None,
+        labels: Any = None,
+        must_link: Iterable[tuple[Any, Any]] | None = None,
+        cannot_link: Iterable[tuple[Any, Any]] | None = None,
         language: str = "auto",
         stop_words: Iterable[str] | None = None,
         tokenizer: Callable[[str], Sequence[str]] | None = None,
@@ -199,6 +207,17 @@ class Taxonomy(Shareable):
             How the tree is built; see :func:`cladify.fit`.
         min_size, max_children : int, optional
             The smallest group and the most groups a node is split into; see :meth:`cladify.Tree.condense`.
+        levels : growing numbers of groups, optional
+            As many groups as there are to be, such as ``[8, 40, 200]``: each within one of the level before, of a
+            fifth of the average size to five times it where the tree has such parts. See ``docs/steer.md`` for these.
+        seeds : mapping of a name to examples, one value a row, or a Taxonomy, optional
+            Named groups at the top, grown around their examples: ids, or items as they are. Or one name a row,
+            ``"A/B"`` for B within A, None where it is not known. Or the groups of another taxonomy, for rows with
+            its ids.
+        labels : one value a row, optional
+            Known labels, None elsewhere: they guide the tree, and have no groups of their own.
+        must_link, cannot_link : pairs of ids, optional
+            Items that no group parts, and items that are in different groups at every level.
         language : str
             Of the texts: "auto", an ISO 639-1 code ("de") or an English name ("German"); for stop words, base forms
             and where words begin.
@@ -229,23 +248,34 @@ class Taxonomy(Shareable):
                 texts = count_terms(own_words(as_texts(items if texts is None else texts, n)), **spoken, report=report)
             given = X if isinstance(X, NeighborGraph) else None
             options = {"random_state": random_state, "n_jobs": n_jobs, **params}
-            full, graph = build(X, method, metric, report, options)
-            tree = full.condense(min_size=None if min_size is None else min(min_size, n), max_children=max_children)
+            wanted = {"levels": levels, "seeds": seeds, "labels": labels}
+            wishes = as_wishes(n, kept, items, **wanted, must_link=must_link, cannot_link=cannot_link)
+            least = None if min_size is None else min(min_size, n)
+            full, graph = build(X, method, metric, report, options, None if wishes is None else wishes.guide)
+            planned = Plan.none(full)
+            if wishes is not None and wishes.is_shaped and n > 2:
+                planned = plan(full, graph, wishes, min_size=least, max_children=max_children)
+            full, ranks = planned.full, planned.ranks
+            tree = planned.tree or full.condense(min_size=least, max_children=max_children)
             at = {"path": os.fspath(vectors_at)} if isinstance(vectors_at, str | os.PathLike) else vectors_at
-            return cls(
+            made = cls(
                 tree,
                 items,
                 texts=texts,
                 ids=kept,
                 full=full,
+                ranks=ranks,
                 X=None if given is not None else X,
                 graph=graph,
                 metric=metric,
                 vectors_at=at,
-                info={"method": full.info.get("method", method)},
+                info={"method": full.info.get("method", method), **planned.info},
                 n_jobs=n_jobs,
                 progress=report,
             )
+        for v, name in planned.names.items():
+            made.rename(v, name)
+        return made
 
     @classmethod
     def from_texts(
@@ -297,6 +327,9 @@ class Taxonomy(Shareable):
         with reporting(progress) as report:
             X, fitted, terms, kind = embed_texts(texts, embedder, random_state=random_state, report=report)
             options = {"metric": "cosine", **options}
+            if isinstance(options.get("seeds"), Mapping):
+                embed = embedder if fitted is None else fitted.transform
+                options["seeds"] = seed_rows(options["seeds"], texts, kept.id_list(len(texts)), X, embed)
             # Names rest on the same terms, unless these are to be read otherwise, or texts quote each other.
             others = {"language", "stop_words", "tokenizer"} & set(options) or any("\n" in text for text in texts)
             taxonomy = cls.fit(
@@ -359,7 +392,7 @@ class Taxonomy(Shareable):
                 spoken: Any = {"language": language, "stop_words": stop_words, "tokenizer": tokenizer}
                 plain = as_texts(facts.items if texts is None else texts, self.n_items)
                 found = count_terms(own_words(plain), **spoken, report=report)
-                names, keywords = _name_groups(facts.base, facts.items, facts.geometry, found, report)
+                names, keywords = name_groups(facts.base, facts.items, facts.geometry, found, report)
                 if labels is not None:
                     names = label_names(facts.base, as_texts(labels, self.n_items, what="labels"), names)
                 facts = facts.named(names, keywords)
@@ -374,7 +407,8 @@ class Taxonomy(Shareable):
                     else:
                         given = ask(now, chosen, batch_size=batch_size, **options)
                     for v, name in given:
-                        names[now.base_nodes(v)[0] - now.n_items] = name
+                        if not now.is_part(v):  # a part of a split has its own name, and that of the whole is another
+                            names[now.base_nodes(v)[0] - now.n_items] = name
                 finally:  # names given so far stay, whatever fails later
                     self._now = Snapshot(facts.named(names), now.edits, now.edited)
                 if isinstance(chosen, ModelNamer):
@@ -422,6 +456,19 @@ class Taxonomy(Shareable):
             self._X = read_vectors_at(self.vectors_at, now.n_items)
         metric = str(self.info.get("metric", "cosine"))
         return as_form(place(now, self._X, rows, levels, metric), form)
+
+    def split(self, v: int, k: int) -> list[int]:
+        """Split group ``v`` into ``k`` groups, in place of those that are in it; returns their nodes.
+
+        By a tree of its items' vectors (:class:`cladify.GraphTree`), or by the whole tree where there are none.
+        """
+        with self._lock:
+            now = self._now
+            parts = split_rows(now, v, k, self._X, str(self.info.get("metric", "cosine")))
+            keys = tuple(tuple(now.edited.keys[rows].tolist()) for rows in parts)
+            edit = Edit("split", (now.key(v),), parts=keys, names=tuple(name_parts(now, v, parts)))
+            now = self._set(now.edits.add(edit))
+            return [now.node(int(key)) for key in now.edited.key_of[-len(parts) :]]
 
     def report(self, *, labels: Any = None, texts: Any = None, resamples: int = 2) -> Report:
         """How good the taxonomy is, group by group and in all; a large one is measured on a sample.
@@ -543,25 +590,3 @@ def _check_top(taxonomy: Taxonomy) -> None:
             CladifyWarning,
             stacklevel=3,
         )
-
-
-def _name_groups(
-    tree: Tree, items: Any, geometry: Geometry, texts: list[str] | Terms | None, report: Progress
-) -> tuple[list[str], list[list[Keyword]]]:
-    """Names and keywords of the groups of the tree as built; numbers where there are no texts."""
-    n = tree.n_leaves
-    keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
-    if texts is None:
-        return numbered_names(tree), keywords
-    terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
-    if len(terms) and n > 1:
-        keywords = node_keywords(tree, terms, report, vectors=static_vectors)
-    central = [_item_texts(items, rows) for rows in geometry.central]
-    names = choose_names(tree, keywords, central, terms)
-    return mostly_empty(tree, terms.empty, names), keywords
-
-
-def _item_texts(items: Any, rows: np.ndarray) -> list[str]:
-    """Different items of some rows, as text to show, without ids; -1 is no row."""
-    texts = (printable(items[int(i)].as_py()) for i in rows if i >= 0)
-    return [text for text in dict.fromkeys(texts) if text and not is_id(text)]

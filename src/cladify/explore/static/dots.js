@@ -53,7 +53,7 @@ export class Dots {
   }
 
   // Draws points at (x scale + left, y scale + top) pixels; false where there is no WebGL.
-  draw(ctx, width, height, { scale, left, top }, size) {
+  draw(ctx, width, height, { scale, left, top }, size, most) {
     const gl = this.gl, ratio = devicePixelRatio || 1;
     if (!gl) return false;
     const wide = Math.round(width * ratio), high = Math.round(height * ratio);
@@ -63,7 +63,7 @@ export class Dots {
     gl.clear(gl.COLOR_BUFFER_BIT);
     gl.uniform4f(this.view, (2 * scale) / width, (-2 * scale) / height, (2 * left) / width - 1, 1 - (2 * top) / height);
     gl.uniform1f(this.size, size * ratio);
-    gl.drawArrays(gl.POINTS, 0, this.count);
+    gl.drawArrays(gl.POINTS, 0, Math.min(this.count, most));
     ctx.drawImage(this.canvas, 0, 0, width, height);
     return true;
   }

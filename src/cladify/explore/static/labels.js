@@ -30,6 +30,20 @@ export function chosen(islands, root, scale, side) {
   return found.sort((a, b) => a.rank - b.rank || b.island.size - a.island.size);
 }
 
+// The lines of a name in the font of the context, and how wide they are; measured once, as a picture has hundreds of names.
+const widths = new Map();
+function measured(ctx, name, room) {
+  const key = `${ctx.font}|${room}|${name}`;
+  let found = widths.get(key);
+  if (!found) {
+    const lines = wrap(ctx, name, room, LINES).filter(Boolean);
+    found = { lines, w: Math.max(0, ...lines.map((text) => ctx.measureText(text).width)) };
+    if (widths.size > 20000) widths.clear();
+    widths.set(key, found);
+  }
+  return found;
+}
+
 // Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free.
 export function arrange(ctx, candidates, { width, height, place, face, total }, taken) {
   const boxes = [], used = [...taken];
@@ -39,9 +53,9 @@ export function arrange(ctx, candidates, { width, height, place, face, total }, 
     if (x < 0 || y < 0 || x > width || y > height || boxes.length > 150) continue;
     const size = Math.round(rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank)), bold = rank === 0;
     ctx.font = `${bold ? "700" : "500"} ${size}px ${face}`;
-    const lines = wrap(ctx, island.name, Math.min(WIDE + 4 * size, width - 2 * EDGE), LINES).filter(Boolean);
+    const room = Math.min(WIDE + 4 * size, width - 2 * EDGE), { lines, w } = measured(ctx, island.name, room);
     if (!lines.length) continue;
-    const line = size * 1.18, w = Math.max(...lines.map((text) => ctx.measureText(text).width)), h = line * lines.length;
+    const line = size * 1.18, h = line * lines.length;
     for (const [right, down] of TRIES) {
       const box = {
         x: Math.min(Math.max(x - w / 2 + right * w, EDGE), width - w - EDGE), y: Math.min(Math.max(y - h / 2 + down * h, EDGE), height - h - EDGE), w, h,

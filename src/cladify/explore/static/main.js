@@ -116,6 +116,7 @@ function address(push) {
   if (columns?.filter) parts.set("filter", columns.filter);
   const hash = "#" + parts;
   if (hash === location.hash || (hash === "#" && !location.hash)) return;
+  if (location.protocol === "about:") return;  // in the frame of a notebook: it has no address of its own
   history[push ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash);
 }
 
@@ -471,7 +472,7 @@ async function start() {
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), hits: () => hits.length, pointAt: (place) => scenes.map?.screen(place) };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), hits: () => hits.length, shortened: () => scene.shortened ?? 0, pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

@@ -7,8 +7,23 @@ import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
 
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
+const QUICK = 12000; // points drawn while the picture moves
 const MARKED = 3000; // of what a search found
 const AGAIN = 200; // how bad it is to use a colour again
+
+// The same points in an order in which every beginning is spread evenly over all of them.
+function mixed(places, colors) {
+  const n = places.length / 2, step = Math.max(1, Math.round(n * 0.6180339887)), pairs = new Float32Array(2 * n), words = new Uint32Array(n), from = new Uint32Array(colors.buffer);
+  const gcd = (a, b) => (b ? gcd(b, a % b) : a);
+  let by = step;
+  while (gcd(by, n) > 1) by++;
+  for (let i = 0, at = 0; i < n; i++, at = (at + by) % n) {
+    pairs[2 * i] = places[2 * at];
+    pairs[2 * i + 1] = places[2 * at + 1];
+    words[i] = from[at];
+  }
+  return [pairs, new Uint8Array(words.buffer)];
+}
 
 export class PointMap extends Scene {
   constructor(nodes, source, onNews) {
@@ -122,8 +137,10 @@ export class PointMap extends Scene {
   }
 
   recolour(scale, side) {
+    if (this.key !== null && this.colouredAt === `${scale} ${side}`) return false; // a move sideways changes nothing
+    this.colouredAt = `${scale} ${side}`;
     const island = new Map(this.islands.map((each) => [each.id, each])), parts = new Map(), found = [];
-    for (const each of this.islands) parts.set(each.parent, [...(parts.get(each.parent) ?? []), each]);
+    for (const each of this.islands) parts.set(each.parent, parts.get(each.parent) ?? []).get(each.parent).push(each);
     const visit = (id, start, end) => {
       const inside = isOpen(island.get(id), scale, side) ? (parts.get(id) ?? []).toSorted((a, b) => a.first - b.first) : [];
       let at = start;
@@ -185,7 +202,15 @@ export class PointMap extends Scene {
     const atX = (x - left) / scale, atY = (y - top) / scale, next = unit * zoom;
     this.camera = { zoom, x: atX - (x - middle) / next, y: atY - (y - height / 2) / next };
     this.goal = null;
+    this.moved();
     this.refine();
+  }
+
+  // While the picture moves, some of the points stand for all.
+  moved() {
+    this.quick = true;
+    clearTimeout(this.calm);
+    this.calm = setTimeout(() => { this.quick = false; this.onNews(); }, 140);
   }
 
   pan(dx, dy, width, height) {
@@ -193,6 +218,7 @@ export class PointMap extends Scene {
     this.camera.x -= dx / scale;
     this.camera.y -= dy / scale;
     this.goal = null;
+    this.moved();
     this.refine();
   }
 
@@ -213,7 +239,7 @@ export class PointMap extends Scene {
       places[2 * i] = this.x[i];
       places[2 * i + 1] = this.y[i];
     }
-    this.dots.load(places, colors);
+    this.dots.load(...mixed(places, colors));
     const [dx, dy] = [0.06 * (this.bounds.right - this.bounds.left), 0.06 * (this.bounds.bottom - this.bounds.top)];
     const { left, right, top, bottom } = this.whole || this.camera.zoom < 1.5 ? this.bounds : { left: Math.min(...this.x), right: Math.max(...this.x), top: Math.min(...this.y), bottom: Math.max(...this.y) };
     const soft = n ? shades(this.x, this.y, colors, { left: left - dx, right: right + dx, top: top - dy, bottom: bottom + dy }) : null;
@@ -232,7 +258,7 @@ export class PointMap extends Scene {
       ctx.globalAlpha = 1;
     }
     const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
-    if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size)) this.oneByOne(ctx, width, height, view, size, colors);
+    if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size, this.quick || this.goal ? QUICK : Infinity)) this.oneByOne(ctx, width, height, view, size, colors);
     this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));

@@ -60,6 +60,7 @@ export class Scene {
     if (w < 34 && h > 56) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
     const line = size * 1.25, lines = h < 2.6 * line ? [fit(ctx, node.name, w - 8)] : wrap(ctx, node.name, w - 8, Math.min(5, Math.floor((h - 6) / line)));
     if (w < 72 && h > 56 && lines.some((text, i) => !text || (i < lines.length - 1 && text.endsWith("…")))) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
+    if (lines.some((text) => !text || text.endsWith("…"))) this.shortened = (this.shortened ?? 0) + 1;
     const top = lines.length > 1 || h >= 2.6 * line ? y + 4 + line / 2 : y + h / 2;
     lines.forEach((text, i) => { if (text) ctx.fillText(text, x + 4, top + i * line); });
   }

@@ -49,6 +49,7 @@ export class SideTree extends Scene {
 
   draw(ctx, width, height, style) {
     this.boxes = [];
+    this.shortened = 0; // names that are not drawn in full
     const columns = Math.max(1, Math.min(4, Math.floor((width - FIRST) / COLUMN))), wide = (width - FIRST) / columns;
     const left = (depth) => (depth === 0 ? 0 : FIRST + (depth - 1) * wide);
     const stack = [{ node: this.top, depth: 0, y: 0, h: height }];
@@ -94,6 +95,7 @@ export class SideTree extends Scene {
       const tail = many > 1 ? ` · ${number(many - 1)} more` : "", part = fit(ctx, names[0], box.w - 16 - ctx.measureText(tail).width);
       if (part) text = part + tail;
     }
+    if (text.includes("…")) this.shortened++;
     ctx.fillText(text, box.x + 8, box.y + box.h / 2);
   }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -14,7 +14,7 @@ from cladify._kit.params import check_int
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["Level", "as_level", "cut_groups", "labels_of", "reading_levels", "suggest_levels"]
+__all__ = ["Level", "as_level", "asked_levels", "cut_groups", "labels_of", "reading_levels", "suggest_levels"]
 
 #: A level has at least this many times as many groups as the next coarser one.
 _APART = 1.8
@@ -114,6 +114,26 @@ def suggest_levels(tree: Tree, sizes: Sequence[tuple[int, float | None]]) -> lis
     return kept
 
 
+def asked_levels(tree: Tree, ranks: Mapping[int, int], n_levels: int) -> list[Level]:
+    """Levels that were asked for: of level i are the highest groups that are not parted above it.
+
+    ``ranks[v]`` is the finest level that node v is a group of, -1 for those above all levels. A group that holds items
+    beside groups, after edits, is not opened.
+    """
+    found: list[Level] = []
+    for number in range(n_levels):
+        nodes, waiting = [], [tree.root]
+        while waiting:
+            v = waiting.pop()
+            children = tree.children(v)
+            if ranks.get(v, number) >= number or (children < tree.n_leaves).any():
+                nodes.append(v)
+            else:
+                waiting += children.tolist()
+        found.append(Level(tuple(sorted(nodes, key=lambda v: int(tree.first[v])))))
+    return found
+
+
 def reading_levels(full: Tree, X: Any = None, **options: Any) -> list[tuple[np.ndarray, float | None]]:
     """Labels and stability of the levels that a taxonomy of the tree would have; options as for ``Tree.levels``."""
     condensed = full.condense(min_size=options.get("min_size"))
@@ -143,9 +163,12 @@ def as_level(tree: Tree, wanted: Any, levels: Sequence[Level], full: Tree | None
     k = check_int("levels", wanted, low=1, high=tree.n_leaves, why=f"for {tree.n_leaves} items")
     if k == 1:
         return Level((tree.root,))
+    known = next((level for level in levels if level.n_clusters == k), None)
+    if known is not None:
+        return known
     nodes = cut_groups(tree, k)
     if len(nodes) == k or full is None:
-        return next((level for level in levels if level.nodes == tuple(nodes)), Level(tuple(nodes)))
+        return Level(tuple(nodes))
     finer = k
     while len(nodes) < k and finer < tree.n_leaves:
         finer = min(2 * finer, tree.n_leaves)

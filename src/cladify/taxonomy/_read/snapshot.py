@@ -16,7 +16,7 @@ from cladify.taxonomy._edits import Edited, Edits, apply_edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import Also, AlsoIn, after_edits, group_also, item_also
-from cladify.taxonomy._read.levels import Level, suggest_levels
+from cladify.taxonomy._read.levels import Level, asked_levels, suggest_levels
 from cladify.tree import Tree
 
 __all__ = ["Examples", "Snapshot"]
@@ -85,6 +85,10 @@ class Snapshot:
                 waiting = [*self.edited.parts[place], *waiting]
         return found
 
+    def is_part(self, v: int) -> bool:
+        """Whether a split by hand made a node."""
+        return len(self.edited.parts.get(int(self.edited.places[v]), ())) == 1
+
     @cached_property
     def hidden(self) -> frozenset[int]:
         """Nodes that were hidden by hand."""
@@ -146,7 +150,11 @@ class Snapshot:
 
     @cached_property
     def levels(self) -> list[Level]:
-        return suggest_levels(self.tree, self.facts.sizes)
+        ranks, n = self.facts.ranks, self.n_items
+        if ranks is None:
+            return suggest_levels(self.tree, self.facts.sizes)
+        finest = {v: max(int(ranks[key - n]) for key in self.base_nodes(v)) for v in range(n, self.tree.n_nodes)}
+        return asked_levels(self.tree, finest, len(self.facts.sizes))
 
     def path(self, v: int) -> list[int]:
         """Groups from the one below the root down to node ``v`` (which is left out if it is an item)."""

@@ -78,6 +78,19 @@ class Trend:
         """The signed root of G² of each count."""
         return _signed_root(self.counts, self.expected)
 
+    @property
+    def g2(self) -> float:
+        """How much the column says about the groups: the sum of all squared surprises."""
+        return float(np.square(self.surprise).sum())
+
+    @property
+    def p_value(self) -> float:
+        """How likely so large a :attr:`g2` is if the column says nothing, by chi-squared."""
+        from scipy.stats import chi2
+
+        groups, bins = ((self.counts.sum(axis=axis) > 0).sum() for axis in (1, 0))
+        return float(chi2.sf(self.g2, max((groups - 1) * (bins - 1), 1)))
+
     @cached_property
     def change(self) -> np.ndarray:
         """The signed root of G² of each group's count in the later half of the bins; 0 where bins have no order."""
@@ -128,6 +141,7 @@ class Trend:
         lines = [f"{int(self.counts.sum())} items in {len(self.nodes)} groups by {self.by}: {len(self.bins)} bins"]
         if self.n_missing:
             lines[0] += f", {self.n_missing} without a value"
+        lines.append(f"G² {self.g2:.4g}, p = {self.p_value:.2g}")
         order = np.argsort(-self.change, kind="stable")
         for title, some in (("rising", order[:5]), ("fading", order[::-1][:5])):
             sign = 1 if title == "rising" else -1
