@@ -5,6 +5,7 @@ from cladify.plot.disk import animate_disk, disk
 from cladify.plot.film import save_film
 from cladify.plot.heatmap import clustermap
 from cladify.plot.icicle import icicle
+from cladify.plot.inline import taxonomy_html, tree_html
 from cladify.plot.scores import scores
 from cladify.plot.sizes import sizes
 from cladify.plot.taxonomy import draw_taxonomy
@@ -19,4 +20,6 @@ __all__ = [
     "save_film",
     "scores",
     "sizes",
+    "taxonomy_html",
+    "tree_html",
 ]

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 from cladify._kit.params import check_choice, check_int
 from cladify.errors import InvalidInput
 from cladify.maps._islands import densest
-from cladify.plot._figure import COLORS, make_axes, plain
+from cladify.plot._figure import make_axes, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,6 +24,8 @@ __all__ = ["draw_taxonomy"]
 _GROUND = {False: "#ffffff", True: "#14181d"}
 _INK = {False: "#10151a", True: "#eef1f4"}
 _GREY = {False: "#9aa4ae", True: "#6d7985"}
+#: Of Okabe and Ito's and Tol's colours for colour-blind readers those that show on white.
+_STRONG = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#332288", "#999933", "#882255", "#44aa99")
 _TRIES = ((0, 0), (0, -0.8), (0, 0.8), (0, -1.6), (0, 1.6), (-0.4, -0.8), (0.4, 0.8), (-0.5, 0), (0.5, 0))
 _ROW = 0.19  # inches of a row of the tree
 
@@ -78,7 +81,7 @@ def draw_taxonomy(
         plain(ax.set_title(title, loc="left", color=_INK[dark]))
     level = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / n_groups)))
     nodes = np.asarray(level.nodes, dtype=np.int64)
-    color = _colors(taxonomy, nodes)
+    color = _colors(taxonomy, nodes, dark)
     if kind == "map":
         _map(ax, taxonomy, nodes, color, dark)
     else:
@@ -91,9 +94,13 @@ def _mixed(color: str, other: str, share: float) -> str:
     return "#" + "".join(f"{round(v):02x}" for v in a * (1 - share) + b * share)
 
 
-def _colors(taxonomy: Taxonomy, nodes: np.ndarray) -> dict[int, str]:
+def _colors(taxonomy: Taxonomy, nodes: np.ndarray, dark: bool) -> dict[int, str]:
     """A colour a group: the colour-blind safe set, then lighter and darker ones; near groups differ most."""
-    palette = [*COLORS, *(_mixed(c, "#ffffff", 0.45) for c in COLORS), *(_mixed(c, "#000000", 0.35) for c in COLORS)]
+    palette = (
+        [*_STRONG, *(_mixed(c, "#000000", 0.35) for c in _STRONG)]
+        if not dark
+        else [*(_mixed(c, "#ffffff", 0.3) for c in _STRONG), *(_mixed(c, "#ffffff", 0.6) for c in _STRONG)]
+    )
     nodes = nodes[np.argsort(-taxonomy.tree.size[nodes], kind="stable")]
     if taxonomy.points is None:
         return {v: palette[i % len(palette)] for i, v in enumerate(nodes.tolist())}
@@ -125,7 +132,6 @@ def _map(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str],
         shown[tree.members(v)] = False
     size = float(np.clip(60_000 / tree.n_leaves, 0.3, 14))
     x, y = points[shown].T
-    ax.scatter(x, y, s=25 * size, c=shade[shown], alpha=0.035, linewidths=0, rasterized=True)
     ax.scatter(x, y, s=size, c=shade[shown], alpha=0.85, linewidths=0, rasterized=True)
     low, high = np.quantile(points[shown], [0.002, 0.998], axis=0)  # a few lonely points do not make the rest small
     figure: Any = ax.figure
@@ -136,7 +142,28 @@ def _map(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str],
     middle = 0.5 * (low + high)
     ax.set_xlim(middle[0] - half[0], middle[0] + half[0])
     ax.set_ylim(middle[1] + half[1], middle[1] - half[1])  # downwards, as in the explorer
+    _regions(ax, points[shown], shade[shown])
     _names(ax, taxonomy, nodes, color, dark)
+
+
+def _regions(ax: Axes, points: np.ndarray, shade: np.ndarray) -> None:
+    """Soft land below the points: the mix of their colours, the denser the stronger."""
+    (left, right), (low, high) = ax.get_xlim(), sorted(ax.get_ylim())
+    wide, tall = 260, max(2, round(260 * (high - low) / (right - left)))
+    cell = ((points - [left, low]) / [right - left, high - low] * [wide, tall]).astype(np.int64)
+    inside = ((cell >= 0) & (cell < [wide, tall])).all(axis=1)
+    flat = cell[inside, 1] * wide + cell[inside, 0]
+    names, which = np.unique(shade[inside], return_inverse=True)
+    rgb = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in names.tolist()])[which]
+    layers = [np.bincount(flat, weight, tall * wide) for weight in (np.ones(len(flat)), *rgb.T)]
+    count, *mixed = (gaussian_filter(layer.reshape(tall, wide), 4.0) for layer in layers)
+    land = np.stack([part / np.maximum(count, 1e-12) for part in mixed], axis=2).clip(0, 1)
+    usual = np.quantile(count.ravel()[flat], 0.5) if len(flat) else 1.0
+    alpha = 0.3 * (1 - np.exp(-1.5 * count / max(usual, 1e-12)))
+    frame = (left, right, low, high)
+    limits = ax.get_xlim(), ax.get_ylim()
+    ax.imshow(np.dstack([land, alpha]), extent=frame, origin="lower", aspect="auto", interpolation="bilinear", zorder=0)
+    ax.set(xlim=limits[0], ylim=limits[1])
 
 
 def _names(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str], dark: bool) -> None:

@@ -293,6 +293,15 @@ class Readable(Editable):
             raise InvalidInput("this version of cladify has no explorer; print(taxonomy.summary()) shows it.") from None
         return module.explore(self, **options)
 
+    def widget(self, **options: Any) -> Any:
+        """The page of the taxonomy inside a notebook, wherever its kernel runs; see :func:`cladify.explore.widget`."""
+        return import_module("cladify.explore").widget(self, **options)
+
+    def _repr_html_(self) -> str:
+        """Shown by a notebook: the map and the outline."""
+        html: str = import_module("cladify.plot").taxonomy_html(self)
+        return html
+
     def __len__(self) -> int:
         return self.n_items
 

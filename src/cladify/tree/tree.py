@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -539,6 +540,11 @@ class Tree(TreeArrays, TreeForms):
     def __repr__(self) -> str:
         method = f", method={self._info['method']!r}" if "method" in self._info else ""
         return f"Tree(n_leaves={self.n_leaves}, n_nodes={self.n_nodes}, depth={self.depth}{method})"
+
+    def _repr_html_(self) -> str:
+        """Shown by a notebook: the top of the tree."""
+        html: str = import_module("cladify.plot").tree_html(self)
+        return html
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self._parent, self.height, self._level, self._info, self._order)

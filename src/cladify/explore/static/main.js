@@ -116,6 +116,7 @@ function address(push) {
   if (columns?.filter) parts.set("filter", columns.filter);
   const hash = "#" + parts;
   if (hash === location.hash || (hash === "#" && !location.hash)) return;
+  if (location.protocol === "about:") return;  // in the frame of a notebook: it has no address of its own
   history[push ? "pushState" : "replaceState"](null, "", location.pathname + location.search + hash);
 }
 
