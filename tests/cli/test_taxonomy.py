@@ -291,3 +291,13 @@ def test_texts_without_a_word(cladify, texts):
     done = cladify("taxonomy", "t.jsonl")
     assert done.code != 0 and f"none of the {len(texts)} texts has a word" in done.err and done.err.count("\n") == 1
     assert not Path("t.taxonomy").exists()
+
+
+def test_ids_without_a_name_are_joined_as_id(cladify, tmp_path):
+    texts = ["red apple", "green apple", "old engine", "new engine"]
+    Taxonomy.from_texts(texts, ids=list("abcd"), min_size=2).save("t.taxonomy")
+    Path("t.csv").write_text("id,note\nd,last\nzz,none\na,first\n")
+    done = cladify("table", "t.taxonomy", "--join", "t.csv", "--out", "l.csv")
+    assert done.code == 0 and "1 row with an id that is not in t.taxonomy" in done.err
+    lines = Path("l.csv").read_text().splitlines()
+    assert lines[1].startswith('"d","last"') and "engine" in lines[1] and "apple" in lines[3]

@@ -74,8 +74,9 @@ def tree_folder(tmp_path_factory):
     return TreeFolder.write(cladify.fit(X, "hac"), tmp_path_factory.mktemp("folder") / "big", n_groups=5)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
+    """One a module: Playwright keeps an event loop running, in which other tests could not start one."""
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -92,7 +93,7 @@ def explorer(document):
     explorer.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared_tab(browser):
     page = watched(browser.new_page())
     yield page

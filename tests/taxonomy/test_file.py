@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -286,3 +287,11 @@ def test_flipped_bytes_behind_the_rest_are_noticed(taxonomy, tmp_path):
             assert "\n" not in str(error)
         else:
             assert same(loaded, taxonomy) or same(loaded, plain)
+
+
+def test_a_file_of_an_earlier_day_opens():
+    made = Taxonomy.load(Path(__file__).parent / "version2.taxonomy")
+    assert sorted(made.names.values()) == ["all items", "apple, red", "machines"]
+    assert made.ids == list("abcdef") and made.columns.to_pydict() == {"year": [1999, 2000, 2001, 2002, 2003, 2004]}
+    assert made.names_of(made.path(3)) == ["machines"] and len(made.edits) == 1
+    assert made.place("a steam engine", form="arrow").column("path").to_pylist() == ["machines"]

@@ -25,7 +25,7 @@ def fitted(frame: pd.DataFrame) -> cladify.Taxonomy:
     return cladify.Taxonomy(cladify.fit(np.eye(len(frame)), method="random").condense(), frame["text"])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(40))  # 200 frames
 def test_a_join_after_filters_and_sorts_is_right(words, seed):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"text": words, "number": rng.normal(size=60)})

@@ -70,7 +70,10 @@ def dedupe(
             raise FileError(f"{path} would be overwritten; give another --out or --review.")
     weights = _weights(text)
     rows = read_source(str(source), next(iter(weights), None), options=Options(encoding, sheet))
-    weights = weights or {rows.text_column: 1.0}
+    if not weights:
+        if rows.text_column is None:
+            raise FileError(f"{source} has no column of texts; name the columns to compare with --text.")
+        weights = {rows.text_column: 1.0}
     columns = {name: rows.column(name) for name in weights}
     answers = [] if same_as is None else _answers(same_as, list(columns), Options(encoding, None))
     found = find(columns, weights=weights, same_as=answers, threshold=threshold, progress=show_progress(quiet))

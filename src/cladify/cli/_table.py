@@ -65,7 +65,8 @@ def table(
     if join is not None:
         from cladify.taxonomy._sources import Options, join_rows, read_join
 
-        data, missing = join_rows(read_join(join, Options(encoding, sheet)), data, next(iter(made.id_names), None))
+        id_name = data.column_names[0] if len(made.id_names) == 1 else None  # ids without a name are called id
+        data, missing = join_rows(read_join(join, Options(encoding, sheet)), data, id_name)
         if missing:
             print(f"{join}: {count(missing, 'row')} with an id that is not in {file} have no label.", file=sys.stderr)
     _show_or_write(data, out, h5ad, excel_safe=excel_safe)

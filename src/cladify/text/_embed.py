@@ -28,7 +28,7 @@ _SAMPLE = 2000
 _WORD = re.compile(r"\w+")
 #: Weight of the lexical part beside one of weight 1: in short texts, and at most. It grows with the root of the length
 #: from _SHORT words on, as more words say more about a text on their own.
-_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.5, 1.2, 20
+_LEAST_WEIGHT, _MOST_WEIGHT, _SHORT = 0.35, 0.8, 20
 
 
 class TextEmbedder:

@@ -27,6 +27,8 @@ LANGUAGES = {
     "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
     "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
+#: Stop words that the lists have not.
+_MORE_STOP_WORDS = {"fr": "veuillez", "ja": "場合", "zh": "没有 必须 通常"}
 #: Languages whose words cannot be taken for English ones, so that English stop words can be left out, too.
 _OTHER_SCRIPTS = frozenset(["ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"])
 #: simplemma's codes where they differ.
@@ -151,6 +153,7 @@ def _stop_words(code: str) -> frozenset[str]:
     except ImportError:
         return frozenset()
     words = frozenset(map(str.lower, stopwordsiso.stopwords(code))) if stopwordsiso.has_lang(code) else frozenset()
+    words |= frozenset(_MORE_STOP_WORDS.get(code, "").split())
     return words | frozenset(part for word in words for part in _WORD.findall(word))
 
 

@@ -20,11 +20,11 @@ _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1b2733}"
     "table{border-collapse:collapse;margin:.5rem 0 1.5rem}td,th{padding:.2rem .6rem;border-bottom:1px solid #dde3e8;"
     "text-align:left;vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}"
-    "td.n{white-space:nowrap}td.why{color:#51606e}"
+    "td.n{white-space:nowrap}"
     "figure{display:inline-block;margin:0 1.5rem 1rem 0;vertical-align:bottom}figcaption{color:#51606e;font-size:13px}"
     "svg{max-width:100%}text{fill:currentColor}.all{overflow-x:auto}"
     "@media(prefers-color-scheme:dark){body{background:#14191f;color:#dfe6ec}td,th{border-color:#313b45}"
-    "td.why,figcaption{color:#9fb0bf}}"
+    "figcaption{color:#9fb0bf}}"
 )
 _TITLES = {
     "score": "score",
