@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cladify.entities import dedupe
+from cladify.entities._agreement import Agreement
 from cladify.entities._forms import folded
 from cladify.entities._grams import column_rows
 from cladify.entities._odds import log_odds, prior_shift, starting_weights
@@ -145,6 +146,56 @@ def test_a_second_column_parts_equal_names_and_its_weight_counts():
     assert light.entity[:3].tolist() == [0, 0, 0]
     heavy = dedupe({"name": names, "street": streets}, weights={"street": 10.0})
     assert heavy.entity[0] == heavy.entity[1] != heavy.entity[2]
+
+
+def people(n=400, n_twice=20, seed=0):
+    """People of few names with a birthday in three columns; some are there twice, with one letter missing."""
+    rng = random.Random(seed)
+    first = ["anna", "peter", "ursula", "klaus", "monika", "jürgen", "renate", "werner", "sabine", "dieter"]
+    last = ["müller", "schmidt", "schneider", "fischer", "weber", "meyer", "wagner", "becker", "schulz", "hoffmann"]
+    born = [(str(rng.randint(1940, 1999)), str(rng.randint(1, 12)), str(rng.randint(1, 28))) for _ in range(n)]
+    rows = [[rng.choice(first), rng.choice(last), *date] for date in born]
+    twice = rng.sample(range(n), n_twice)
+    for person in twice:
+        copy, at = list(rows[person]), rng.randrange(2)
+        gap = rng.randrange(1, len(copy[at]))
+        copy[at] = copy[at][:gap] + copy[at][gap + 1 :]
+        rows.append(copy)
+    names = ("first", "last", "year", "month", "day")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)), np.array([*range(n), *twice])
+
+
+def test_people_who_share_common_names_and_parts_of_a_birthday_stay_apart():
+    columns, truth = people()
+    assert pairwise_f1(dedupe(columns).entity, truth) > 0.9
+
+
+def test_evidence_of_columns_is_that_of_counts():
+    """With pairs known to be the same, a band counts for log(its share among them / among all pairs)."""
+    columns, _ = people(60, 10)
+    rows = [column_rows([folded(cell) for cell in cells], 1.0) for cells in columns.values()]
+    records = Records(rows)
+    agreement = Agreement(records, [1.0] * 5, 0)
+    pairs = np.array(list(combinations(range(70), 2)))
+    same = np.isin(pairs[:, 1], np.arange(60, 70)) & (records.alike(pairs)[:, 2:] > 0.99).all(axis=1)
+    agreement.fit(pairs, np.where(same, 1000.0, -1000.0), 0.0)
+    by_hand = np.zeros(len(pairs))
+    usual = np.array([0.01, 0.03, 0.06, 0.12, 0.18, 0.6])
+    for likeness in records.alike(pairs).T:
+        band = np.digitize(likeness, [0.2, 0.4, 0.6, 0.8, 0.9999])
+        m, u = (np.bincount(band[some], minlength=6) for some in (same, slice(None)))
+        m = (m + (same.sum() + 5) * usual) / (2 * same.sum() + 5)
+        by_hand += np.log(m / ((u + 0.5) / (len(pairs) + 3)))[band]
+    by_hand += np.log(same.mean() / (1 - same.mean()))
+    np.testing.assert_allclose(agreement.log_odds(pairs), by_hand, rtol=1e-9)
+
+
+def test_empty_cells_say_nothing_about_a_pair():
+    columns = {"name": ["anna berg", "otto falk", "ida holm"], "city": ["oslo", "", "oslo"]}
+    records = Records([column_rows(cells, 1.0) for cells in columns.values()])
+    alike = records.alike(np.array([[0, 1], [0, 2]]))
+    assert np.isnan(alike[0, 1])
+    assert alike[1, 1] == pytest.approx(1.0)
 
 
 def test_groups_are_those_of_naive_average_linkage():

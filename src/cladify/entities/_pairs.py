@@ -75,6 +75,16 @@ class Records:
         within = _ratio(word_dot, np.minimum(word_a, word_b))
         return letters, words, within, common / np.log1p(self.n)
 
+    def alike(self, pairs: np.ndarray) -> np.ndarray:
+        """How alike the letters of a pair are in each column; NaN where one of the two has none."""
+        a, b = pairs.T
+        out = np.empty((len(pairs), len(self.columns)))
+        for at, column in enumerate(self.columns):
+            length = np.sqrt(column.gram_square[a] * column.gram_square[b])
+            dot = _sums(column.grams[a].multiply(column.grams[b]))
+            out[:, at] = np.where(length > 0, _ratio(dot, length), np.nan)
+        return out
+
     def features(self, pairs: np.ndarray) -> np.ndarray:
         """One row of :data:`FEATURES` a pair."""
         out = np.empty((len(pairs), len(FEATURES)))

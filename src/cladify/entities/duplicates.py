@@ -15,6 +15,7 @@ from cladify._kit.params import check_float, check_int
 from cladify._kit.progress import ProgressLike, reporting
 from cladify.agglomerate.hac import HAC
 from cladify.data.graph import NeighborGraph
+from cladify.entities._agreement import Agreement
 from cladify.entities._forms import Forms, distinct_forms, folded
 from cladify.entities._grams import column_rows
 from cladify.entities._odds import learned_weights, log_odds, prior_shift, starting_weights
@@ -121,8 +122,9 @@ def dedupe(
     the heavier: a legal form that many have hardly counts, the order of words not at all. Every record is compared with
     its nearest ones; what speaks for a pair is how alike its letters are, and how much more alike than the crowd around
     both; what speaks against it are different numbers in the first column. The chance of a pair comes from weights
-    learned on other tables and from how common duplicates are in this one, which needs no labels. Average linkage over
-    the chances makes groups, cut at ``threshold``.
+    learned on other tables and from how common duplicates are in this one, which needs no labels. Several columns also
+    count one by one, each likeness by how seldom any two rows of the table have it (Fellegi and Sunter). Average
+    linkage over the chances makes groups, cut at ``threshold``.
 
     Time and memory are about linear in the distinct records, but for the search of neighbours, which is about
     :math:`n^{1.5}`.
@@ -166,7 +168,8 @@ def dedupe(
                     advance()
             records = Records(parts)
             near = records.near(random_state, n_jobs, report)
-            pairs, chance = _chances(records, near, answers)
+            agreement = Agreement(records, factors, random_state) if len(factors) > 1 else None
+            pairs, chance = _chances(records, near, agreement, answers)
             labels = _groups(len(forms), pairs, chance, threshold, n_jobs)
     return _result(named, forms, pairs, chance, labels)
 
@@ -204,25 +207,31 @@ def _answers(same_as: Iterable[Any], columns: Mapping[str, Any], forms: Forms) -
 
 
 def _chances(
-    records: Records, near: np.ndarray, answers: Mapping[tuple[int, int], bool]
+    records: Records, near: np.ndarray, agreement: Agreement | None, answers: Mapping[tuple[int, int], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Pairs that are compared, and how likely each is the same."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     weights = starting_weights()
+
+    def odds_of(pairs: np.ndarray) -> np.ndarray:
+        odds = log_odds(records.features(pairs), weights)
+        return odds if agreement is None else 0.5 * (odds + agreement.log_odds(pairs))
+
     odds = log_odds(records.features(near), weights)
-    weights[0] += prior_shift(odds)
+    shift = prior_shift(odds)
+    weights[0] += shift if agreement is None else agreement.fit(near, odds, shift)
     asked = np.array(list(answers), dtype=np.int64).reshape(-1, 2)
     same = np.array(list(answers.values()), dtype=bool)
     if len(asked):
-        weights = learned_weights(records.features(asked), same, weights)
-        odds = log_odds(records.features(near), weights)
-    linked = np.concatenate([near[expit(odds) >= _LINKED], asked])
+        beside = None if agreement is None else agreement.log_odds(asked)
+        weights = learned_weights(records.features(asked), same, weights, beside)
+    linked = np.concatenate([near[expit(odds_of(near)) >= _LINKED], asked])
     graph = coo_array((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(records.n, records.n))
     group = connected_components(graph, directed=False)[1]
     pairs = with_groups(np.concatenate([near, asked]), group, _GROUP)
-    odds = log_odds(records.features(pairs), weights)
+    odds = odds_of(pairs)
     at = np.searchsorted(pairs[:, 0] * records.n + pairs[:, 1], asked[:, 0] * records.n + asked[:, 1])
     odds[at] = np.where(same, _BOUND, -_BOUND)
     return pairs, expit(odds)
