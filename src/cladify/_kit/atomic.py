@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
+from cladify._kit.system import OPEN_FLAGS, on_windows
 from cladify.errors import FileError
 
 __all__ = ["atomic_path", "atomic_write", "check_not_input", "check_writable", "protected", "unwritable"]
@@ -24,9 +25,6 @@ PathLike = str | os.PathLike[str]
 
 #: Files and folders that no result may replace; see :func:`protected`.
 _INPUTS: ContextVar[tuple[PathLike, ...]] = ContextVar("inputs", default=())
-
-_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -82,7 +80,7 @@ def _draft(path: PathLike) -> Iterator[tuple[Path, int]]:
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.tmp")
     try:
         # Exclusive: a file or a link that somebody put under this name is an error, and is not followed.
-        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINKS | _BINARY, 0o666)
+        descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | OPEN_FLAGS, 0o666)
     except OSError as error:
         raise unwritable(target, error) from None
     try:
@@ -141,7 +139,7 @@ def _resolve(path: PathLike) -> Path:
 
 
 def _publish(draft: Path, target: Path) -> None:
-    descriptor = os.open(draft, os.O_RDWR | _NO_LINKS | _BINARY)
+    descriptor = os.open(draft, os.O_RDWR | OPEN_FLAGS)
     try:
         os.fsync(descriptor)
     finally:
@@ -168,5 +166,7 @@ def unwritable(target: PathLike, error: OSError) -> FileError:
         errno.EDQUOT: "free some space or choose another disk",
         errno.ENAMETOOLONG: "choose a shorter name",
     }
+    if on_windows():
+        ways_out[errno.EACCES] = "close it in other programs, or choose a folder you may write to"
     way_out = ways_out.get(error.errno or 0, "choose another place")
     return FileError(f"cannot write {target}: {error.strerror or error}; {way_out}.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-
+from cladify._kit.system import free_memory
 from cladify.errors import NotEnoughMemory
 
 __all__ = ["available_memory", "check_memory"]
@@ -11,13 +10,11 @@ __all__ = ["available_memory", "check_memory"]
 
 def available_memory() -> int:
     """Bytes that can be allocated now: what the system reports, or the process's own limit where that is lower."""
-    free = 0
     try:
         with open("/proc/meminfo") as lines:
             free = next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration):
-        if hasattr(os, "sysconf"):
-            free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        free = free_memory()
     for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
             with open(path) as limit, open(path.replace("max", "current").replace("limit", "usage")) as used:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from cladify._kit.system import peak_memory
 from cladify.cli._common import (
     AsJson,
     ExcelSafe,
@@ -20,7 +21,6 @@ from cladify.cli._common import (
     columns,
     count,
     parse_params,
-    peak_memory,
     print_json,
     print_outline,
     read_named_items,

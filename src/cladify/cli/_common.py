@@ -164,14 +164,6 @@ def seconds(duration: float) -> str:
     return f"{duration:.1f} s" if duration < 60 else f"{duration // 60:.0f} min {duration % 60:.0f} s"
 
 
-def peak_memory() -> int:
-    """The most memory this process held so far, in bytes."""
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
 def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches: int) -> None:
     """The top of the tree, or items with their senses, as text; in a terminal, each line fits in its width."""
     import shutil

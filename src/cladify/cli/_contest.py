@@ -13,7 +13,7 @@ import sys
 from time import perf_counter
 from typing import Any
 
-from cladify.cli._common import peak_memory
+from cladify._kit.system import peak_memory
 from cladify.errors import CladifyError
 
 _WARM_UP = 64  # rows

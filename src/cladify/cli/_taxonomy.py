@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cladify._kit.system import peak_memory
 from cladify.cli._common import (
     AsJson,
     Encoding,
@@ -25,7 +26,6 @@ from cladify.cli._common import (
     columns,
     count,
     parse_params,
-    peak_memory,
     print_json,
     read_named_items,
     seconds,

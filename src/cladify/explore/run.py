@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cladify._kit import system
 from cladify._kit.params import check_int
 from cladify.data._vectors import is_sparse
 from cladify.errors import CladifyWarning, FileError, InvalidInput
@@ -267,7 +268,8 @@ def _listen(host: str, port: int) -> tuple[socket.socket, int]:
     error: OSError | None = None
     for candidate in [port, *range(port + 1, min(port + _TRIES, 65536))]:
         listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if not system.on_windows():  # where it would let another program take the same port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, candidate))
             listener.listen(64)  # from here on the port is ours

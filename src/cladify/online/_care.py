@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.progress import Progress
+from cladify._kit.system import OPEN_FLAGS
 from cladify.errors import CladifyError, FileError
 from cladify.online._base import OnlineTree
 from cladify.online._storage import NAME, Content, connect, read_folder
@@ -61,7 +62,7 @@ def backup(folder: Any, to: Any) -> None:
     made = not Path(to).exists()
     try:
         Path(to).mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600))
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | OPEN_FLAGS, 0o600))
         with closing(connect(source, "ro")) as held, closing(sqlite3.connect(target)) as copy:
             held.backup(copy)
     except (OSError, sqlite3.Error) as error:

@@ -1,6 +1,6 @@
 """Who may write to a folder: one open object of one process.
 
-The lock is an advisory one of the system (``flock``): it ends with the process, however that ends. A forked child gets
+The lock is one of the system: it ends with the process, however that ends. A forked child gets
 copies of the object and of its open files, which are made harmless right after the fork: the lock's descriptor is
 closed, and the database connection is never closed, because that would clean up under the parent.
 """
@@ -8,13 +8,13 @@ closed, and the database connection is never closed, because that would clean up
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import stat
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from cladify._kit.system import OPEN_FLAGS, lock_file
 from cladify.errors import FileError
 
 __all__ = ["Owner", "check_plain", "create_plain"]
@@ -35,7 +35,7 @@ class Owner:
         self.guarded: Any = None  # a connection that a forked child must not close
         self._file = create_plain(folder / "lock")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(self._file, wait=False)
         except OSError:
             os.close(self._file)
             raise FileError(f"{folder} is being written by another object or process; close that first.") from None
@@ -71,13 +71,14 @@ def _after_fork() -> None:
         owner._forked()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def create_plain(path: Path) -> int:
     """A descriptor of a file that is made, readable by its user only, where it is not there."""
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | OPEN_FLAGS, 0o600)
     except OSError as error:
         check_plain(path)
         raise FileError(f"{path} cannot be opened ({error.strerror}).") from None

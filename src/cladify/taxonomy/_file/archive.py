@@ -34,6 +34,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 import cladify
+from cladify._kit import system
 from cladify._kit.atomic import PathLike, atomic_write, unwritable
 from cladify._kit.container import Member, first_line, members_of, npy_array, plain, read_member
 from cladify.errors import FileError, InvalidInput
@@ -98,6 +99,8 @@ def write_archive(
         with locked(path) as old:
             if old is not None and expected is not None:
                 check_stamp(old, expected, path)
+            if old is not None and system.on_windows():  # which replaces no open file
+                old.close()
             with atomic_write(path, "w+b") as file:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                     for name, data in {HEADER: text, **members, EDITS: edits_bytes(edits)}.items():

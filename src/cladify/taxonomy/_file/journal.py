@@ -16,7 +16,6 @@ import io
 import json
 import os
 import struct
-import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from typing import IO, NamedTuple
 
 from cladify._kit.atomic import PathLike, unwritable
 from cladify._kit.container import Member, members_of, read_member
+from cladify._kit.system import lock_file
 from cladify.errors import InvalidInput, Stale
 from cladify.taxonomy._edits import Edits
 
@@ -85,12 +85,8 @@ def locked(path: PathLike, mode: str = "rb") -> Iterator[IO[bytes] | None]:
 
 def _lock(file: IO[bytes]) -> bool:
     """Lock a file until it is closed; False where there are no locks, as on some network disks."""
-    if sys.platform == "win32":
-        return False
-    import fcntl
-
     try:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock_file(file.fileno(), wait=True)
     except OSError:
         return False
     return True

@@ -117,7 +117,8 @@ class Audit:
             check_audit(path)
             try:
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-                os.fchmod(self._file, 0o600)
+                if hasattr(os, "fchmod"):
+                    os.fchmod(self._file, 0o600)
             except OSError as error:
                 raise unwritable(path, error) from None
 
