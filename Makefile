@@ -10,7 +10,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # One version for all tests of the PyTorch part; users may have any that the extra allows.
 TORCH := torch==2.13.0
 
-.PHONY: run test test-all bench papers docs lint sanitize sanitize-address sanitize-thread clean
+.PHONY: run test test-all test-oldest test-newest coverage wheel test-wheel bench papers docs lint sanitize sanitize-address \
+  sanitize-thread clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.installed
@@ -22,6 +23,24 @@ test: $(VENV)/.test
 # All repetitions and many random examples: for the night.
 test-all: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "" --hypothesis-profile nightly
+
+# The suite with the oldest versions that pyproject.toml allows, and with the newest there are.
+test-oldest: build/oldest/.installed
+	build/oldest/bin/python -m pytest tests -n $(JOBS) --dist worksteal $(ARGS)
+
+test-newest: build/newest/.installed
+	build/newest/bin/python -m pytest tests -n $(JOBS) --dist worksteal $(ARGS)
+
+# Which lines the suite never runs; build/coverage has a page for each file.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --cov --cov-report=term --cov-report=html:build/coverage
+
+# A wheel for Linux and the source in dist/, checked as an index would; then the suite on that wheel, without a compiler.
+wheel:
+	PYTHON=$(PYTHON) packaging/wheel.sh
+
+test-wheel:
+	PYTHON=$(PYTHON) packaging/wheel.sh test $(ARGS)
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -109,6 +128,12 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml $(NATIVE)
 
 $(VENV)/.docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	@touch $@
+
+build/oldest/.installed build/newest/.installed: build/%/.installed: $(BIN)/python pyproject.toml $(NATIVE) packaging/oldest.py
+	$(PYTHON) -m venv build/$*
+	mkdir -p build/$* && { [ $* = newest ] || $(PYTHON) packaging/oldest.py; } > build/$*/constraints.txt
+	build/$*/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -c build/$*/constraints.txt '.[test]'
 	@touch $@
 
 build/sanitized-%/.installed: $(BIN)/python pyproject.toml $(NATIVE) tests/core/core_tests.cpp
