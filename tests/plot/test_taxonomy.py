@@ -1,5 +1,8 @@
 """The map and the tree of a taxonomy as pictures: names that do not overlap, are not cut, and are shown as they are."""
 
+import re
+from importlib.resources import files
+
 import matplotlib
 
 matplotlib.use("Agg")
@@ -11,6 +14,7 @@ from matplotlib import pyplot
 import cladify
 from cladify.errors import InvalidInput
 from cladify.plot import draw_taxonomy
+from cladify.plot.taxonomy import _STRONG
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +89,21 @@ def test_points_are_kept_in_the_file(taxonomy, tmp_path):
     again = cladify.Taxonomy.load(tmp_path / "a.taxonomy")
     np.testing.assert_array_equal(again.points, taxonomy.points)
     assert taxonomy.points.shape == (600, 2) and taxonomy.points.dtype == np.float32
+
+
+def test_slides_have_the_colours_of_the_page():
+    script = files("cladify.explore").joinpath("static", "colors.js").read_text(encoding="utf-8")
+    block = re.search(r"const BASE = \[(.*?)\];", script, re.DOTALL).group(1)
+    page = ["#" + "".join(f"{int(c):02x}" for c in each) for each in re.findall(r"\[(\d+), (\d+), (\d+)\]", block)]
+    assert list(_STRONG) == page
+
+
+def test_numbers_of_namesakes_are_not_repeated():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 30)
+    X = 9 * random.normal(size=(5, 10))[y % 5] + 4 * random.normal(size=(20, 10))[y] + random.normal(size=(600, 10))
+    same = cladify.Taxonomy.fit(X, [f"kind{g % 5}" for g in y.tolist()], min_size=8)
+    assert any(re.search(r" \(\d+\)$", name) for name in same.names.values())  # parts of a group have its name
+    names = [text.get_text() for text in draw_taxonomy(same, n_groups=5).texts]
+    assert len(names) >= 4
+    assert not [name for name in names if re.sub(r" \(\d+\)$", "", name) in names and "(" in name]

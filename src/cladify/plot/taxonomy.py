@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,11 @@ __all__ = ["draw_taxonomy"]
 _GROUND = {False: "#ffffff", True: "#14181d"}
 _INK = {False: "#10151a", True: "#eef1f4"}
 _GREY = {False: "#9aa4ae", True: "#6d7985"}
-#: Of Okabe and Ito's and Tol's colours for colour-blind readers those that show on white.
-_STRONG = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#332288", "#999933", "#882255", "#44aa99")
+#: Those of the explorer (static/colors.js): apart for colour-blind readers, and none too pale for white.
+_STRONG = (
+    "#2e6ba6", "#c95b14", "#0f7d58", "#ac428e", "#7a5c10", "#6254be",
+    "#be3446", "#008094", "#767c18", "#882255", "#5e6872", "#332288",
+)  # fmt: skip
 _TRIES = ((0, 0), (0, -0.8), (0, 0.8), (0, -1.6), (0, 1.6), (-0.4, -0.8), (0.4, 0.8), (-0.5, 0), (0.5, 0))
 _ROW = 0.19  # inches of a row of the tree
 
@@ -177,7 +181,11 @@ def _names(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str
     frame = ax.get_window_extent(renderer)
     taken: list[Any] = []
     halo = [patheffects.withStroke(linewidth=2.5, foreground=_GROUND[dark])]
+    said: set[str] = set()
     for v, above, rank in _candidates(taxonomy, nodes):
+        bare = re.sub(r" \(\d+\)$", "", taxonomy.names[v])
+        if rank > 0 and bare in said:
+            continue  # "green (2)" says no more than "green"
         x, y, _ = densest(*points[tree.members(v)].T)
         scale = min(1.0, float(np.sqrt(3 * tree.size[v] / tree.n_leaves)))
         text = ax.text(
@@ -201,6 +209,7 @@ def _names(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str
                 place = ax.transData.transform((x, y)) + np.array([right * box.width, up * box.height])
                 text.set_position(tuple(ax.transData.inverted().transform(place)))
                 taken.append(moved)
+                said.add(bare)
                 break
         else:
             text.remove()

@@ -4,16 +4,25 @@ import { wrap } from "./scene.js";
 const TOO_LARGE = 0.2; // a group whose half reaches over this share of the picture is too large to be named: its parts are
 const FADE = [0.2, 0.5]; // shares of that reach from which the names of its parts begin to show, and show in full
 const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6;
-const TRIES = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0],
-  [0, -2.2], [0, 2.2], [-0.55, -1.2], [0.55, -1.2], [-0.55, 1.2], [0.55, 1.2], [0, -3], [0, 3], [-0.8, -2], [0.8, -2], [-0.8, 2], [0.8, 2]]; // of its own width and height
+const SMALL = 36, WHOLE = 1.3; // pixels of a small group, and how far it goes for the half of it that is its reach
+const NEAR = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0]]; // of its own width and height
+const FAR = [[0, -2.2], [0, 2.2], [-0.55, -1.2], [0.55, -1.2], [-0.55, 1.2], [0.55, 1.2], [0, -3], [0, 3], [-0.8, -2], [0.8, -2], [-0.8, 2], [0.8, 2]];
+
+// A name would cover a small group: it goes above, below or beside it, and only then over it. That of a part stays near.
+function places(reach, w, h, bold) {
+  const tries = bold ? [...NEAR, ...FAR] : NEAR;
+  if (reach > SMALL) return tries;
+  const down = (0.5 * h + reach + GAP) / h, right = (0.5 * w + reach + GAP) / w;
+  return [[0, -down], [0, down], [right, 0], [-right, 0], ...tries];
+}
 
 // Whether a group is too large for its place in the picture, so that its parts stand for it.
 export function isOpen(island, scale, side) {
   return island !== undefined && island.reach * scale > TOO_LARGE * side;
 }
 
-// The groups to name: {island, alpha, rank}, by rank and then by size.
-export function chosen(islands, root, scale, side) {
+// The groups to name: {island, alpha, rank}, by rank and then by size. Those in `whole` stand for their parts at any size.
+export function chosen(islands, root, scale, side, whole) {
   const parts = new Map(), found = [];
   for (const island of islands) {
     if (!parts.has(island.parent)) parts.set(island.parent, []);
@@ -21,7 +30,7 @@ export function chosen(islands, root, scale, side) {
   }
   const visit = (island, rank, alpha) => {
     const inside = parts.get(island.id) ?? [], share = (island.reach * scale) / (TOO_LARGE * side);
-    const open = island.id === root || (share > 1 && inside.length > 1);
+    const open = island.id === root || (share > 1 && inside.length > 1 && !whole.has(island.id));
     if (!open) found.push({ island, rank, alpha });
     const shown = open ? alpha : alpha * Math.max(0, Math.min(1, (share - FADE[0]) / (FADE[1] - FADE[0])));
     if (shown > 0.25) for (const part of inside) visit(part, open ? rank : rank + 1, shown);
@@ -45,23 +54,26 @@ function measured(ctx, name, room) {
 }
 
 // Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free.
-export function arrange(ctx, candidates, { width, height, place, face, total }, taken) {
+export function arrange(ctx, candidates, { width, height, place, scale, face, total }, taken) {
   const boxes = [], used = [...taken];
   const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
+  const said = new Set(), large = Math.max(1, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen, larger
   for (const { island, rank, alpha } of candidates) {
-    const [x, y] = place(island);
+    const [x, y] = place(island), plain = island.name.replace(/ \(\d+\)$/, "");
+    if (rank > 0 && said.has(plain)) continue; // "green (2)" says no more than "green"
     if (x < 0 || y < 0 || x > width || y > height || boxes.length > 150) continue;
-    const size = Math.round(rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank)), bold = rank === 0;
+    const size = Math.round(large * (rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
     ctx.font = `${bold ? "700" : "500"} ${size}px ${face}`;
     const room = Math.min(WIDE + 4 * size, width - 2 * EDGE), { lines, w } = measured(ctx, island.name, room);
     if (!lines.length) continue;
     const line = size * 1.18, h = line * lines.length;
-    for (const [right, down] of TRIES) {
+    for (const [right, down] of places(WHOLE * island.reach * scale, w, h, bold)) {
       const box = {
         x: Math.min(Math.max(x - w / 2 + right * w, EDGE), width - w - EDGE), y: Math.min(Math.max(y - h / 2 + down * h, EDGE), height - h - EDGE), w, h,
       };
       if (box.y < EDGE || !free(box)) continue;
       used.push(box);
+      said.add(plain);
       boxes.push({ ...box, island, lines, size, line, alpha, bold });
       break;
     }

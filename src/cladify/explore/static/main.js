@@ -295,7 +295,8 @@ async function setCut(by, push = true) {
   cluster = scenes.map ? new Map(scenes.map.color) : new Map(answer.nodes.map((id, index) => [id, index]));
   byId("count").value = answer.n;
   if (by.height === undefined) byId("slider").value = by.level !== undefined || cutBy() === "count" ? slideOf(answer.n) : byId("slider").value;
-  byId("sizes").textContent = `of ${number(answer.smallest)} to ${items(answer.largest)}, median ${number(answer.median)}`;
+  const { smallest, median, largest } = answer;
+  byId("sizes").textContent = smallest === largest ? `of ${items(largest)} each` : `of ${number(smallest)} to ${items(largest)}, median ${number(median)}`;
   for (const button of byId("levels").children) button.setAttribute("aria-pressed", String(by.level !== undefined && Number(button.dataset.level) === by.level));
   showLegend();
   address(push);

@@ -9,6 +9,7 @@ import { shades } from "./shades.js";
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
 const QUICK = 12000; // points drawn while the picture moves
 const MARKED = 3000; // of what a search found
+const OPENS = 1.15; // the zoom from which a group that is too large for the picture gives way to its parts
 const AGAIN = 200; // how bad it is to use a colour again
 
 // The same points in an order in which every beginning is spread evenly over all of them.
@@ -249,7 +250,8 @@ export class PointMap extends Scene {
 
   draw(ctx, width, height, style) {
     const view = this.view(width, height), { scale, left, top } = view;
-    if (!this.goal && !this.column && this.recolour(scale, Math.min(width, height))) this.onColours?.();
+    const far = this.camera.zoom < OPENS, side = Math.min(width, height); // from afar, the groups of the cut as they are
+    if (!this.goal && !this.column && this.recolour(scale, far ? Infinity : side)) this.onColours?.();
     const { colors, soft } = this.paints(style);
     if (soft && ctx.drawImage) {
       ctx.imageSmoothingEnabled = true;
@@ -261,9 +263,9 @@ export class PointMap extends Scene {
     if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size, this.quick || this.goal ? QUICK : Infinity)) this.oneByOne(ctx, width, height, view, size, colors);
     this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
-    const candidates = chosen(this.islands, this.nodes.root.id, scale, Math.min(width, height));
+    const candidates = chosen(this.islands, this.nodes.root.id, scale, side, new Set(far ? this.cut?.nodes : []));
     const place = (island) => [island.x * scale + left, island.y * scale + top];
-    this.boxes = arrange(ctx, candidates, { width, height, place, face: style.face, total: this.nodes.root.size }, this.keep);
+    this.boxes = arrange(ctx, candidates, { width, height, place, scale, face: style.face, total: this.nodes.root.size }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {
       const index = this.column ? undefined : this.colorOf(box.island);

@@ -1,5 +1,6 @@
 // Soft regions below the points: how many there are of each colour around every place, blurred, as one small picture.
 const SIDE = 192, BLUR = 3, LONE = 0.6; // what so many points leave is no region
+const DEPTH = 84; // the strongest, of 255
 
 export function shades(x, y, colors, bounds) {
   const cell = Math.max(bounds.right - bounds.left, bounds.bottom - bounds.top) / SIDE || 1;
@@ -15,19 +16,27 @@ export function shades(x, y, colors, bounds) {
   const canvas = document.createElement("canvas");
   Object.assign(canvas, { width: SIDE, height: SIDE });
   const context = canvas.getContext("2d"), image = context.createImageData(SIDE, SIDE), [red, green, blue, weight] = planes;
-  let filled = 0, sum = 0;
-  for (const value of weight) if (value > 1e-3) [filled, sum] = [filled + 1, sum + value];
   const one = 1 / (2 * BLUR + 1) ** 2; // about what a point by itself leaves around it
-  const unit = 1.5 / (sum / Math.max(1, filled) || 1);
+  const usual = usualDensity(x, y, bounds, cell, weight);
   for (let i = 0; i < weight.length; i++) {
     if (weight[i] < 1e-6) continue;
     image.data[4 * i] = red[i] / weight[i];
     image.data[4 * i + 1] = green[i] / weight[i];
     image.data[4 * i + 2] = blue[i] / weight[i];
-    image.data[4 * i + 3] = 90 * (1 - Math.exp(-unit * Math.max(0, weight[i] - LONE * one)));
+    image.data[4 * i + 3] = DEPTH * (1 - Math.exp((-1.5 * Math.max(0, weight[i] - LONE * one)) / usual));
   }
   context.putImageData(image, 0, 0);
   return { canvas, side: SIDE * cell, left: bounds.left, top: bounds.top };
+}
+
+// The density around the usual point: what is much thinner is hardly a region.
+function usualDensity(x, y, bounds, cell, weight) {
+  const step = Math.ceil(x.length / 5000), found = [];
+  for (let i = 0; i < x.length; i += step) {
+    const column = Math.floor((x[i] - bounds.left) / cell), row = Math.floor((y[i] - bounds.top) / cell);
+    if (column >= 0 && row >= 0 && column < SIDE && row < SIDE) found.push(weight[row * SIDE + column]);
+  }
+  return found.sort((a, b) => a - b)[found.length >> 1] || 1;
 }
 
 // The mean over a square, one direction after the other.
