@@ -163,13 +163,17 @@ std::int64_t screen(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<floa
                     Signed1 left_packed, Out1<float> left_scale, Out1<std::int32_t> left_shift, Out1<float> left_rest,
                     Out1<float> left_size, In2<float> right_z, Bytes2 right_raised, Signed1 right_packed,
                     Out1<float> right_scale, Out1<std::int32_t> right_shift, Out1<float> right_rest,
-                    Out1<float> right_size, std::int64_t first_row, std::int64_t first_column,
-                    In1<std::int32_t> row_group, In1<std::int32_t> column_group, In1<float> row_bias,
-                    In1<float> column_bias, In1<float> slack, bool both) {
+                    Out1<float> right_size, std::int64_t first_row, std::int64_t first_column, In1<std::int32_t> row_id,
+                    In1<std::int32_t> column_id, In1<std::int32_t> row_group, In1<std::int32_t> column_group,
+                    In1<float> row_bias, In1<float> column_bias, In1<float> slack, bool both) {
     const std::size_t rows = row_group.size(), columns = column_group.size();
     require(can_screen(), "this processor has no int8 products");
-    require(row_bias.size() == rows && slack.size() == rows && column_bias.size() == columns,
-            "one group and bias a row and a column of the block");
+    require(row_bias.size() == rows && slack.size() == rows && column_bias.size() == columns && row_id.size() == rows &&
+                column_id.size() == columns,
+            "one id, group and bias a row and a column of the block");
+    const auto heaps = static_cast<std::int64_t>(keys.shape(0));
+    require_within(view(row_id), 0, heaps, "a row has no heap");
+    if (both) require_within(view(column_id), 0, heaps, "a column has no heap");
     require(left_z.shape(1) == right_z.shape(1), "rows of the same length");
     auto within = [](std::int64_t first, std::size_t count, std::size_t all) {
         return first >= 0 && static_cast<std::size_t>(first) <= all && count <= all - static_cast<std::size_t>(first);
@@ -180,9 +184,7 @@ std::int64_t screen(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<floa
     require(left_raised.shape(0) == left_z.shape(0) && right_raised.shape(0) == right_z.shape(0) &&
                 left_raised.shape(1) == right_raised.shape(1),
             "one int8 row a row");
-    require(locks.size() == keys.shape(0) && left_z.shape(0) <= keys.shape(0) &&
-                (!both || right_z.shape(0) <= keys.shape(0)),
-            "one heap and lock a row");
+    require(locks.size() == keys.shape(0), "one lock a heap");
 #if defined(__x86_64__)
     const TopK top{keys.data(), locks.data(), keys.shape(1)};
     const PairBlock block{
@@ -195,13 +197,15 @@ std::int64_t screen(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<floa
         rows,
         static_cast<std::size_t>(first_column),
         columns,
+        row_id.data(),
+        column_id.data(),
         row_group.data(),
         column_group.data(),
         row_bias.data(),
         column_bias.data(),
         slack.data(),
     };
-    return static_cast<std::int64_t>(both ? screen_block<true>(top, block) : screen_block<false>(top, block));
+    return static_cast<std::int64_t>(both ? BlockScreen<true>(top, block).run() : BlockScreen<false>(top, block).run());
 #else
     return 0;
 #endif
@@ -264,8 +268,8 @@ void bind_data(nb::module_& m) {
           nb::arg("left_shift"), nb::arg("left_rest"), nb::arg("left_size"), nb::arg("right_z"),
           nb::arg("right_raised"), nb::arg("right_packed"), nb::arg("right_scale"), nb::arg("right_shift"),
           nb::arg("right_rest"), nb::arg("right_size"), nb::arg("first_row"), nb::arg("first_column"),
-          nb::arg("row_group"), nb::arg("column_group"), nb::arg("row_bias"), nb::arg("column_bias"), nb::arg("slack"),
-          nb::arg("both"));
+          nb::arg("row_id"), nb::arg("column_id"), nb::arg("row_group"), nb::arg("column_group"), nb::arg("row_bias"),
+          nb::arg("column_bias"), nb::arg("slack"), nb::arg("both"));
     m.def("best", &best, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("id"), nb::arg("score"));
 }
 

@@ -6,6 +6,7 @@
 // the worst candidate of both rows cannot enter their heaps; the few others get their float32 score. So the heaps hold
 // just what they would hold if every pair had been scored.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -76,52 +77,68 @@ inline bool can_screen() {
 #if defined(__x86_64__)
 #define CLADIFY_VNNI __attribute__((target("avx512f,avx512bw,avx512vnni")))
 
+constexpr int kVectors = 4;  // of 16 sums, for the columns of a panel
+
 // What the columns of a panel bring to the comparison.
 struct PanelBounds {
     const std::int32_t* shift;
     const float *scale, *bias, *above;  // above: what a row must reach to enter the column's heap
 };
 
-// What a row brings: with `own` and `error` added, its bounds are those that columns see.
+// What a row brings: its scale, and what s_i s_j <q_i, q_j> must reach with the column's bias added (for the row's
+// heap) or with the column's threshold taken off (for the column's).
 struct RowBounds {
-    float scale, error, own, least;  // least: what a column must reach to enter the row's heap
+    float scale, least, least_of_column;
 };
 
-// For Count rows and the columns of one panel: bit j of hits[r] is set where the pair may enter a heap.
-template <int Count, bool Both>
-CLADIFY_VNNI void screen_panel(const std::uint8_t* rows, std::size_t width, const std::int8_t* panel,
-                               const PanelBounds& columns, const RowBounds* row, std::uint64_t* hits) {
-    __m512i sum[Count][4];
+// The raised rows times those of one panel, kPanel sums a row. The sums stay in registers while the words of the rows
+// pass, for which the compiler must see the loops over them unrolled and the sums used for nothing else.
+template <int Count>
+CLADIFY_VNNI void multiply_panel(const std::uint8_t* rows, std::size_t width, const std::int8_t* panel,
+                                 std::int32_t* out) {
+    __m512i sum[Count][kVectors];
+#pragma GCC unroll 8
     for (int r = 0; r < Count; ++r)
-        for (int v = 0; v < 4; ++v) sum[r][v] = _mm512_setzero_si512();
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_setzero_si512();
     for (std::size_t c = 0; c < width; c += kWord, panel += kPanel * kWord) {
-        const __m512i b0 = _mm512_loadu_si512(panel), b1 = _mm512_loadu_si512(panel + 64);
-        const __m512i b2 = _mm512_loadu_si512(panel + 128), b3 = _mm512_loadu_si512(panel + 192);
+        __m512i column[kVectors];
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) column[v] = _mm512_loadu_si512(panel + 64 * v);
+#pragma GCC unroll 8
         for (int r = 0; r < Count; ++r) {
             std::int32_t word;
             std::memcpy(&word, rows + r * width + c, kWord);
-            const __m512i a = _mm512_set1_epi32(word);
-            sum[r][0] = _mm512_dpbusd_epi32(sum[r][0], a, b0);
-            sum[r][1] = _mm512_dpbusd_epi32(sum[r][1], a, b1);
-            sum[r][2] = _mm512_dpbusd_epi32(sum[r][2], a, b2);
-            sum[r][3] = _mm512_dpbusd_epi32(sum[r][3], a, b3);
+            const __m512i row = _mm512_set1_epi32(word);
+#pragma GCC unroll 8
+            for (int v = 0; v < kVectors; ++v) sum[r][v] = _mm512_dpbusd_epi32(sum[r][v], row, column[v]);
         }
     }
-    for (int r = 0; r < Count; ++r) hits[r] = 0;
-    for (int v = 0; v < 4; ++v) {
-        const __m512i shift = _mm512_loadu_si512(columns.shift + 16 * v);
-        const __m512 scale = _mm512_loadu_ps(columns.scale + 16 * v), bias = _mm512_loadu_ps(columns.bias + 16 * v);
-        const __m512 above = _mm512_loadu_ps(columns.above + 16 * v);
-        for (int r = 0; r < Count; ++r) {
-            const __m512 product = _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_sub_epi32(sum[r][v], shift)), scale);
-            const __m512 bound = _mm512_fmadd_ps(product, _mm512_set1_ps(row[r].scale), _mm512_set1_ps(row[r].error));
-            std::uint32_t hit =
-                _mm512_cmp_ps_mask(_mm512_add_ps(bound, bias), _mm512_set1_ps(row[r].least), _CMP_GE_OQ);
-            if constexpr (Both)
-                hit |= _mm512_cmp_ps_mask(_mm512_add_ps(bound, _mm512_set1_ps(row[r].own)), above, _CMP_GE_OQ);
-            hits[r] |= static_cast<std::uint64_t>(hit) << (16 * v);
+#pragma GCC unroll 8
+    for (int r = 0; r < Count; ++r)
+#pragma GCC unroll 8
+        for (int v = 0; v < kVectors; ++v) _mm512_storeu_si512(out + r * kPanel + 16 * v, sum[r][v]);
+}
+
+// For a row's products with the columns of one panel: bit j is set where the pair may enter a heap.
+template <bool Both>
+CLADIFY_VNNI std::uint64_t screen_row(const std::int32_t* products, const PanelBounds& columns, const RowBounds& row) {
+    const __m512 scale = _mm512_set1_ps(row.scale), least = _mm512_set1_ps(row.least);
+    const __m512 least_of_column = _mm512_set1_ps(row.least_of_column);
+    std::uint64_t missed = 0;
+    for (int v = 0; v < kVectors; ++v) {
+        const __m512i sum = _mm512_loadu_si512(products + 16 * v), shift = _mm512_loadu_si512(columns.shift + 16 * v);
+        const __m512 value = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, shift));
+        const __m512 product = _mm512_mul_ps(value, _mm512_loadu_ps(columns.scale + 16 * v));
+        const __m512 seen = _mm512_fmadd_ps(product, scale, _mm512_loadu_ps(columns.bias + 16 * v));
+        __mmask16 miss = _mm512_cmp_ps_mask(seen, least, _CMP_NGE_UQ);
+        if constexpr (Both) {
+            const __m512 beyond = _mm512_fmsub_ps(product, scale, _mm512_loadu_ps(columns.above + 16 * v));
+            miss = _mm512_mask_cmp_ps_mask(miss, beyond, least_of_column, _CMP_NGE_UQ);
         }
+        missed |= static_cast<std::uint64_t>(miss) << (16 * v);
     }
+    return ~missed;
 }
 
 // A block of pairs: rows first_row ... of `left` and columns first_column ... of `right`, both with their float32 rows.
@@ -130,82 +147,111 @@ struct PairBlock {
     const float *left_z, *right_z;
     std::size_t columns_of_z;  // values of a row
     std::size_t first_row, rows, first_column, columns;
-    const std::int32_t *row_group, *column_group;  // of the block; ids are numbers of rows
+    const std::int32_t *row_id, *column_id;        // of the block: whose heaps, and under which ids rows are offered
+    const std::int32_t *row_group, *column_group;  // of the block
     const float *row_bias, *column_bias;           // of the block
     const float* slack;                            // of the block's rows: what float32 arithmetic could add
 };
 
-// Offers the pairs that pass to the heaps of rows and, with Both, of columns. Stops early where so many pass that a
-// float32 product of all would cost less; returns how many rows are done.
+// The search of one block, panel by panel: a panel stays in the nearest cache while rows pass by.
 template <bool Both>
-std::size_t screen_block(TopK top, const PairBlock& block) {
-    constexpr std::size_t kRows = 6;           // with 4 vectors of sums each they fill the registers
-    constexpr std::size_t kTrial = 8 * kRows;  // rows after which the share of survivors is looked at
-    constexpr std::size_t kShare = 24;         // one pair in so many may pass
-    const Quantised &left = block.left, &right = block.right;
-    const std::size_t panels = (block.columns + kPanel - 1) / kPanel;
-    constexpr float kNever = std::numeric_limits<float>::infinity();
-    std::vector<float> above(panels * kPanel, kNever), bias(panels * kPanel, -kNever);
-    std::vector<float> longest(panels, 0.0f), roughest(panels, 0.0f);
-    const auto first_row = static_cast<std::int32_t>(block.first_row);
-    const auto first_column = static_cast<std::int32_t>(block.first_column);
-    for (std::size_t j = 0; j < block.columns; ++j) {
-        const std::size_t column = block.first_column + j;
-        if constexpr (Both) above[j] = top.threshold(static_cast<std::int32_t>(column), first_row);
-        bias[j] = block.column_bias[j];
-        longest[j / kPanel] = std::max(longest[j / kPanel], right.size[column] + right.rest[column]);
-        roughest[j / kPanel] = std::max(roughest[j / kPanel], right.rest[column]);
+class BlockScreen {
+public:
+    BlockScreen(TopK top, const PairBlock& block)
+        : top_(top),
+          block_(block),
+          lowest_row_(lowest(block.row_id, block.rows)),
+          lowest_column_(lowest(block.column_id, block.columns)),
+          least_(block.rows),
+          bias_(panels() * kPanel, -kNever),
+          above_(panels() * kPanel, kNever),
+          longest_(panels(), 0.0f),
+          roughest_(panels(), 0.0f) {
+        for (std::size_t i = 0; i < block.rows; ++i) least_[i] = top.threshold(block.row_id[i], lowest_column_);
+        for (std::size_t j = 0; j < block.columns; ++j) {
+            const std::size_t column = block.first_column + j;
+            const float rest = block.right.rest[column];
+            if constexpr (Both) above_[j] = top.threshold(block.column_id[j], lowest_row_);
+            bias_[j] = block.column_bias[j];
+            longest_[j / kPanel] = std::max(longest_[j / kPanel], block.right.size[column] + rest);
+            roughest_[j / kPanel] = std::max(roughest_[j / kPanel], rest);
+        }
     }
-    std::vector<std::uint64_t> hits(kRows * panels);
-    std::size_t passed = 0;
 
-    for (std::size_t i = 0; i < block.rows;) {
-        const std::size_t count = i + kRows <= block.rows ? kRows : 1;
-        if (i >= kTrial && passed * kShare > i * block.columns) return i;
-        RowBounds row[kRows];
-        for (std::size_t r = 0; r < count; ++r)
-            row[r] = {left.scale[block.first_row + i + r], 0.0f, block.row_bias[i + r],
-                      top.threshold(first_row + static_cast<std::int32_t>(i + r), first_column)};
-        const std::uint8_t* rows = left.raised + (block.first_row + i) * left.width;
-        for (std::size_t p = 0; p < panels; ++p) {
-            for (std::size_t r = 0; r < count; ++r) {
-                const std::size_t at = block.first_row + i + r;
-                row[r].error = left.rest[at] * longest[p] + left.size[at] * roughest[p] + block.slack[i + r];
+    // Stops early where so many pairs pass that a float32 product of all would cost less; returns how many rows are
+    // done.
+    std::size_t run() {
+        constexpr std::size_t kTrial = 8 * kRows;   // rows after which the share of survivors is looked at
+        constexpr std::size_t kStrip = 40 * kRows;  // and then again
+        constexpr std::size_t kShare = 24;          // one pair in so many may pass
+        for (std::size_t i = 0; i < block_.rows;) {
+            if (passed_ * kShare > i * block_.columns) return i;
+            const std::size_t end = std::min(block_.rows, i + (i == 0 ? kTrial : kStrip));
+            for (std::size_t p = 0; p < panels(); ++p) {
+                std::size_t at = i;
+                for (; at + kRows <= end; at += kRows) tile<kRows>(at, p);
+                for (; at < end; ++at) tile<1>(at, p);
             }
-            const std::size_t start = block.first_column + p * kPanel;
-            const PanelBounds columns{right.shift + start, right.scale + start, bias.data() + p * kPanel,
-                                      above.data() + p * kPanel};
-            const std::int8_t* panel = right.packed + start * right.width;
-            std::uint64_t* hit = hits.data() + p * kRows;
-            if (count == kRows)
-                screen_panel<kRows, Both>(rows, left.width, panel, columns, row, hit);
-            else
-                screen_panel<1, Both>(rows, left.width, panel, columns, row, hit);
+            i = end;
         }
-        for (std::size_t r = 0; r < count; ++r) {
-            const std::int32_t id = first_row + static_cast<std::int32_t>(i + r);
-            const float* z = block.left_z + (block.first_row + i + r) * block.columns_of_z;
-            float least = row[r].least;
-            for (std::size_t p = 0; p < panels; ++p)
-                for (std::uint64_t hit = hits[p * kRows + r]; hit; hit &= hit - 1) {
-                    const std::size_t j = p * kPanel + std::countr_zero(hit);
-                    if (j >= block.columns) break;
-                    ++passed;
-                    if (block.column_group[j] == block.row_group[i + r]) continue;
-                    const std::int32_t column = first_column + static_cast<std::int32_t>(j);
-                    const float* other = block.right_z + (block.first_column + j) * block.columns_of_z;
-                    const float score = dot(z, other, static_cast<std::int64_t>(block.columns_of_z));
-                    if (score + bias[j] >= least && top.offer(id, make_key(score + bias[j], column)))
-                        least = top.threshold(id, first_column);
-                    if constexpr (Both)
-                        if (score + row[r].own >= above[j] && top.offer(column, make_key(score + row[r].own, id)))
-                            above[j] = top.threshold(column, first_row);
-                }
-        }
-        i += count;
+        return block_.rows;
     }
-    return block.rows;
-}
+
+private:
+    static constexpr std::size_t kRows = 6;  // with 4 vectors of sums each they fill the registers
+    static constexpr float kNever = std::numeric_limits<float>::infinity();
+
+    static std::int32_t lowest(const std::int32_t* ids, std::size_t count) {
+        return count ? *std::min_element(ids, ids + count) : 0;
+    }
+    std::size_t panels() const { return (block_.columns + kPanel - 1) / kPanel; }
+
+    // Count rows from the i-th on and panel p.
+    template <std::size_t Count>
+    void tile(std::size_t i, std::size_t p) {
+        const Quantised &left = block_.left, &right = block_.right;
+        const std::size_t first = block_.first_row + i, start = block_.first_column + p * kPanel;
+        const PanelBounds columns{right.shift + start, right.scale + start, bias_.data() + p * kPanel,
+                                  above_.data() + p * kPanel};
+        std::int32_t products[Count * kPanel];
+        multiply_panel<Count>(left.raised + first * left.width, left.width, right.packed + start * right.width,
+                              products);
+        for (std::size_t r = 0; r < Count; ++r) {
+            const std::size_t at = first + r;
+            const float error = left.rest[at] * longest_[p] + left.size[at] * roughest_[p] + block_.slack[i + r];
+            const RowBounds row{left.scale[at], least_[i + r] - error, -(block_.row_bias[i + r] + error)};
+            std::uint64_t hits = screen_row<Both>(products + r * kPanel, columns, row);
+            for (; hits; hits &= hits - 1) {
+                const std::size_t j = p * kPanel + static_cast<std::size_t>(std::countr_zero(hits));
+                if (j >= block_.columns) break;
+                look(i + r, j);
+            }
+        }
+    }
+
+    // Scores row i of the block and its column j, and offers them to each other.
+    void look(std::size_t i, std::size_t j) {
+        ++passed_;
+        if (block_.column_group[j] == block_.row_group[i]) return;
+        const std::int32_t row = block_.row_id[i], column = block_.column_id[j];
+        const float* z = block_.left_z + (block_.first_row + i) * block_.columns_of_z;
+        const float* other = block_.right_z + (block_.first_column + j) * block_.columns_of_z;
+        const float score = dot(z, other, static_cast<std::int64_t>(block_.columns_of_z));
+        const float of_row = score + bias_[j], of_column = score + block_.row_bias[i];
+        if (of_row >= least_[i] && top_.offer(row, make_key(of_row, column)))
+            least_[i] = top_.threshold(row, lowest_column_);
+        if constexpr (Both)
+            if (of_column >= above_[j] && top_.offer(column, make_key(of_column, row)))
+                above_[j] = top_.threshold(column, lowest_row_);
+    }
+
+    TopK top_;
+    const PairBlock& block_;
+    std::int32_t lowest_row_, lowest_column_;
+    std::vector<float> least_, bias_, above_;  // of rows, and of the columns of whole panels
+    std::vector<float> longest_, roughest_;    // of panels: the largest |z| and |e|
+    std::size_t passed_ = 0;
+};
 #undef CLADIFY_VNNI
 #endif
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify._kit.progress import Progress
 from cladify.data._frame import Frame, Rows
-from cladify.data._screen import Screen, screen_of
+from cladify.data._screen import Screen, near_order, pays, screen_of
 from cladify.data._vectors import is_sparse
 from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
@@ -79,18 +79,24 @@ def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | Non
     keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
     ids = np.arange(n, dtype=np.int32)
     buffers = Buffers()
-    screen = screen_of(rows, float(rows.length.max()), n_jobs)
+    placed, place_id, screen = rows, ids, None
+    if pays(rows):
+        place_id = near_order(rows, n_jobs)
+        placed = replace(rows, z=rows.z[place_id], bias=rows.bias[place_id], length=rows.length[place_id])
+        screen = screen_of(placed, float(rows.length.max()), n_jobs)
 
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
         both = I is not J  # a block of rows with itself comes first and gives every row something to beat
+        some, others, bias = place_id[I], place_id[J], placed.bias
         if screen is not None and both:
-            done = screen.offer(keys, locks, screen, I, J, (ids[I], ids[J]), (rows.bias[I], rows.bias[J]), both)
-            I = slice(I.start + done, I.stop)
+            pair_ids = some, others
+            done = screen.offer(keys, locks, screen, I, J, pair_ids, pair_ids, (bias[I], bias[J]), both)
+            I, some = slice(I.start + done, I.stop), some[done:]
         if I.start == I.stop:
             return
-        score = rows.scores(I, rows, J, buffers(I.stop - I.start, J.stop - J.start))
-        _core.offer(keys, locks, score, ids[I], ids[J], ids[I], ids[J], rows.bias[I], rows.bias[J], both, False)
+        score = placed.scores(I, placed, J, buffers(I.stop - I.start, J.stop - J.start))
+        _core.offer(keys, locks, score, some, others, some, others, bias[I], bias[J], both, False)
 
     _over_pairs(work, n, _side(rows.width), n_jobs, report)
     return decide(rows, rows, ids, keys, k, similarity, (ids, ids), n_jobs=n_jobs, report=report)
@@ -149,7 +155,7 @@ def propose(
         group_j, bias = groups[1][J], base.bias[J]
         if left is not None and right is not None and J.start > 0:  # the first block gives queries something to beat
             some = (groups[0][I], group_j)
-            done = left.offer(keys, locks, right, I, J, some, (nothing[I], bias), both=False)
+            done = left.offer(keys, locks, right, I, J, (ids[I], ids[J]), some, (nothing[I], bias), both=False)
             I = slice(I.start + done, I.stop)
         if I.start == I.stop:
             return
