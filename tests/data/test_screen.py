@@ -8,6 +8,8 @@ from cladify import _core
 from cladify._kit.progress import Progress
 from cladify.data import _exact, _screen
 from cladify.data._exact import exact_neighbors, exact_query
+from cladify.data._frame import Frame, Rows
+from cladify.data._screen import near_order
 from cladify.data.similarity import get_similarity
 
 pytestmark = pytest.mark.skipif(_core.ISA != "v4", reason="this processor, or CLADIFY_ISA, has no int8 products")
@@ -63,7 +65,8 @@ def test_same_neighbors(kind, metric, counted, monkeypatch):
     asked = {"n_jobs": 2, "report": Progress()}
     found = exact_neighbors(X, 7, similarity, **asked), exact_query(X, Y, 7, similarity, **asked)
     assert counted  # tried
-    monkeypatch.setattr(_exact, "screen_of", lambda *_: None)
+    for module in (_exact, _screen):
+        monkeypatch.setattr(module, "pays", lambda *_: False)
     expected = exact_neighbors(X, 7, similarity, **asked), exact_query(X, Y, 7, similarity, **asked)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.indices, other.indices)
@@ -77,6 +80,17 @@ def test_rows_need_no_float32_product_once_they_have_candidates(counted):
     blocks = len(range(0, 3000, 256))
     assert len(counted) == blocks * (blocks - 1) // 2
     assert set(counted[-30:]) <= {256, 3000 % 256}
+
+
+def test_near_rows_come_close():
+    rng = np.random.default_rng(4)
+    place = np.arange(4096)
+    cluster = (place + place // 512) % 8  # every cluster has one of the rows that order the others
+    X = 20 * np.eye(8, 24)[cluster] + rng.normal(size=(4096, 24))
+    similarity = get_similarity("sqeuclidean")
+    order = near_order(Rows.of(X, Frame.of(X, similarity.order, 1), 1), 1)
+    assert np.array_equal(np.sort(order), place)
+    assert np.count_nonzero(np.diff(cluster[order])) == 7
 
 
 def test_stops_where_all_pairs_pass(counted):
