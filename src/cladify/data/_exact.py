@@ -79,7 +79,8 @@ def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | Non
     keys, locks = empty_heaps(n, min(k + _SPARE, n - 1))
     ids = np.arange(n, dtype=np.int32)
     buffers = Buffers()
-    placed, place_id, screen = rows, ids, None
+    placed, place_id = rows, ids
+    screen: Screen | None = None
     if pays(rows):
         place_id = near_order(rows, n_jobs)
         placed = replace(rows, z=rows.z[place_id], bias=rows.bias[place_id], length=rows.length[place_id])
