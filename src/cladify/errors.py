@@ -12,6 +12,7 @@
      ├── ServerError                       a model's server that cannot be reached or refuses a call
      └── MissingExtra      (ImportError)   an optional part is not installed
     CladifyWarning          (UserWarning)   the result is not quite what was asked for; says what it is
+     └── Deprecation        (FutureWarning) something that a later version no longer has; says which, and what to use
 
 A message says what was expected, what came, where, and the way out.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 __all__ = [
     "CladifyError",
     "CladifyWarning",
+    "Deprecation",
     "FileError",
     "InvalidInput",
     "InvalidTree",
@@ -74,3 +76,7 @@ class MissingExtra(CladifyError, ImportError):
 
 class CladifyWarning(UserWarning):
     """The result is not quite what was asked for; the message says what it is."""
+
+
+class Deprecation(CladifyWarning, FutureWarning):
+    """Something that a later version no longer has; the message says which version, and what to use instead."""
