@@ -54,7 +54,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/make_defaults.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python -m mkdocs build
-	@echo "open build/site/index.html"
+	@echo "open build/site/index.html; to search in it, too: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports

@@ -103,7 +103,23 @@ def test_the_examples_of_taxonomies_run(run: Callable[[str], str]) -> None:
 
 
 @pytest.mark.usefixtures("no_window")
-@pytest.mark.parametrize("name", ["index", "overlap", "tutorial", "gallery", "update"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "index",
+        "overlap",
+        "tutorial",
+        "tutorials/images",
+        "tutorials/embeddings",
+        "howto",
+        "gallery",
+        "update",
+        "coming-from/bertopic",
+        "coming-from/hdbscan",
+        "coming-from/scikit-learn",
+        "coming-from/scipy",
+    ],
+)
 def test_the_examples_of_a_page_run_one_after_the_other(name: str, run: Callable[[str], str], tmp_path: Path) -> None:
     code = "\n".join(blocks(ROOT / "docs" / f"{name}.md", "python"))
     run(code)
@@ -111,23 +127,37 @@ def test_the_examples_of_a_page_run_one_after_the_other(name: str, run: Callable
         assert (tmp_path / picture).stat().st_size > 3000
 
 
+@pytest.mark.filterwarnings("ignore::cladify.CladifyWarning")  # what is said of texts that are so few and so alike
+def test_the_examples_of_steering_run(run: Callable[[str], str]) -> None:
+    """The page speaks of data that the reader has; these are some of the kind."""
+    data = """
+import numpy as np
+import cladify
+topics = ("invoice charged twice", "forgot my password", "parcel is late")
+texts = [f"{topic} {word} {i % 9}" for topic in topics for i in range(80) for word in ("why", "again", "help")]
+ids = [f"t{i}" for i in range(len(texts))]
+ids[:4] = "a17", "b3", "c9", "ticket-4711"
+X = np.random.default_rng(0).normal(size=(len(ids), 4)) + 9 * np.eye(4)[np.arange(len(ids)) % 3]
+labels = ["refund", None, None] * (len(ids) // 3)
+"""
+    code = "\n".join(blocks(ROOT / "docs" / "steer.md", "python"))
+    run(f"{data}\n{code}\nassert {{'Billing', 'Login'}} <= set(seeded.names.values())")
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "coming-from").glob("*.md")), ids=lambda page: page.stem)
+def test_what_others_do_runs_where_they_are_installed(page: Path, run: Callable[[str], str]) -> None:
+    for code in blocks(page, "py"):
+        for module in re.findall(r"^(?:import|from) (\w+)", code, flags=re.MULTILINE):
+            pytest.importorskip(module, exc_type=ImportError)
+        run(code)
+
+
 def test_no_page_has_python_that_no_test_runs() -> None:
-    run = {
-        "README",
-        "dedupe",
-        "entities",
-        "refine",
-        "hyperbolic",
-        "online",
-        "taxonomy",
-        "overlap",
-        "index",
-        "tutorial",
-        "gallery",
-        "scale",
-        "update",
-    }
-    assert {page.stem for page in PAGES if blocks(page, "python")} <= run
+    tests = Path(__file__).read_text(encoding="utf-8")
+    for page in PAGES:
+        if blocks(page, "python"):
+            name = page.relative_to(ROOT / "docs").with_suffix("").as_posix() if "docs" in page.parts else page.stem
+            assert f'"{name}"' in tests or f'"{name}.md"' in tests, f"no test runs the Python of {page.name}"
 
 
 def test_the_page_of_defaults_lists_every_method() -> None:
@@ -146,10 +176,29 @@ def test_a_study_has_a_date_and_a_command() -> None:
         assert re.search(r"[Cc]ommand", text[:600]), f"{study.name} does not say how to repeat it"
 
 
+def anchors(page: Path) -> set[str]:
+    """The ends of addresses by which headings of a page are reached, as Markdown makes them of their text."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+    for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        there = page.parent / target if target else page
+        assert there.exists(), f"{page.name} links to {target}"
+        assert not anchor or there.name == "api.md" or anchor in anchors(there), (
+            f"{page.name} links to {target}#{anchor}"
+        )
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert len(menu) == len(set(menu)) and set(menu) == pages
 
 
 def commands() -> dict[str, set[str]]:

@@ -32,6 +32,11 @@ def widget(what: Any, *, height: int = 640, **options: Any) -> Any:
     -------
     anywidget.AnyWidget
         Where no script runs, a notebook shows the still picture and the outline in its place.
+
+    Examples
+    --------
+    >>> from cladify.explore import widget
+    >>> widget(cladify.Taxonomy.load("posts.taxonomy"), height=800)  # doctest: +SKIP
     """
     height = check_int("height", height, low=100)
     document = open_document(what, **options)

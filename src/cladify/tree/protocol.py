@@ -28,6 +28,16 @@ class Hierarchy(Protocol):
         The children of inner node n + i are ``child_ids[child_start[i]:child_start[i + 1]]``.
     info : dict
         How it was made.
+
+    Examples
+    --------
+    What works for trees and for overlapping clusters says so:
+
+    >>> from cladify import Tree
+    >>> def n_clusters(clusters: Hierarchy) -> int:
+    ...     return clusters.n_nodes - clusters.n_leaves
+    >>> n_clusters(Tree([3, 3, 4, 4, -1]))
+    2
     """
 
     @property

@@ -29,7 +29,15 @@ _MOST_CHARACTERS = 200
 
 @dataclass(frozen=True)
 class ClusterView:
-    """A group as a namer sees it."""
+    """A group as a namer sees it.
+
+    Examples
+    --------
+    >>> def my_namer(views: list[ClusterView]) -> list[str]:
+    ...     return [f"{view.keywords[0]} ({view.size})" if view.keywords else view.name for view in views]
+    >>> my_namer([ClusterView("a", 3, ("fruit",), ("apple",), ("red apple",), (), ("b",))])
+    ['apple (3)']
+    """
 
     name: str  # the automatic one
     size: int
