@@ -10,16 +10,25 @@ from cladify.errors import CladifyError, FileError, InvalidInput
 from cladify.papers import (
     PAPERS,
     Figure,
+    Picture,
     Row,
+    all_pictures,
     all_rows,
     load_figures,
+    make_data,
     markdown,
+    needed,
+    page,
+    run_pictures,
     run_rows,
+    share,
     summary,
     verdict,
     worse_than,
 )
 from cladify.papers._data import DataMissing, unit_scores
+from cladify.papers._row import CLAIMS, SETTINGS
+from cladify.papers._theorems import failures
 
 
 def row(value: float = 1.0, *, published: float = 1.0, what: str = "made", **options: object) -> Row:
@@ -38,7 +47,7 @@ def test_every_row_has_a_name_of_its_own_and_a_known_paper() -> None:
     rows = all_rows("all")
     assert len({r.key for r in rows}) == len(rows) > 150
     assert {r.paper for r in rows} == set(PAPERS)
-    assert {r.setting for r in rows} == {"paper", "default"}
+    assert {r.setting for r in rows} == set(SETTINGS) and {r.claim for r in rows} == set(CLAIMS)
 
 
 def test_tiers_hold_those_before() -> None:
@@ -61,9 +70,19 @@ def test_a_bound_is_neither_better_nor_worse() -> None:
     assert verdict(row(), Figure(missing="no file")) == "data missing"
 
 
-def test_a_spread_counts_as_the_same() -> None:
+def test_two_standard_errors_count_as_the_same() -> None:
     assert verdict(row(spread=0.5), Figure((1.4,))) == "reproduced"
     assert verdict(row(), Figure((0.9, 1.5))) == "reproduced"
+    assert verdict(row(published=0.0), Figure((-0.05, -0.01, -0.06, 0.03, -0.04))) == "reproduced"
+    assert verdict(row(), Figure((0.9, 0.91, 0.9, 0.91))) == "worse"
+    assert verdict(row(deviation="another start"), Figure((0.9,))) == "algorithm differs"
+    assert verdict(row(setting="stand-in"), Figure((0.9,))) == "stand-in"
+
+
+@pytest.mark.parametrize(("claim", "value", "holds"), [("at least", 3.0, True), ("at least", 0.5, False)])
+def test_a_claim_holds_or_not(claim, value, holds) -> None:
+    assert (verdict(row(claim=claim), Figure((value,))) == "reproduced") == holds
+    assert (verdict(row(claim="at most", published=2.0 * value), Figure((value,))) == "reproduced") is True
 
 
 def test_a_run_goes_on_where_it_was(tmp_path) -> None:
@@ -88,6 +107,29 @@ def test_missing_data_are_named_and_tried_again(tmp_path) -> None:
     assert "zoo.npz is not here" in markdown([lost], found, "quick")
 
 
+def test_pictures_are_kept_and_drawn_without_anything_to_fetch(tmp_path) -> None:
+    path, asked = tmp_path / "papers.json", []
+
+    def lines() -> dict[str, list[tuple[float, float]]]:
+        asked.append(1)
+        return {"ours": [(1.0, 2.0), (2.0, 3.0)], "<b>theirs": [(1.0, 1.0)]}
+
+    picture = Picture("C", "figure 0", "Drawn & kept", "n", "y", lines, "made")
+    assert run_pictures([picture], path) == run_pictures([picture], path) and len(asked) == 1
+    r = row(0.1, what="<script>", printed_counts=(3, 4), count=lambda seed: (1, 2))
+    shown = page([r], run_rows([r], path), [picture], run_pictures([picture], path))
+    assert shown.count("<svg") == 1 and "Drawn &amp; kept" in shown and "1 (3 / 4)" in shown and "0.1 (1 / 2)" in shown
+    assert "<script" not in shown and "src=" not in shown and "@import" not in shown
+    assert len({p.key for p in all_pictures("all")}) == len(all_pictures("all"))
+
+
+def test_data_that_can_be_made_are(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("CLADIFY_DATA", str(tmp_path))
+    assert [path.name for path in make_data(tmp_path)] == ["iris.npz", "wine.npz"] and make_data(tmp_path) == []
+    here = {name for name, (_, found) in needed().items() if found}
+    assert here == {"iris", "wine"}
+
+
 def test_a_damaged_file_is_refused_in_one_line(tmp_path) -> None:
     path = tmp_path / "papers.json"
     for content in ("", "[]", '{"figures": {"a": 3}}', json.dumps({"figures": {"a": {"values": ["x"]}}})):
@@ -106,8 +148,9 @@ def test_worse_verdicts_are_found() -> None:
 def test_the_page_has_a_line_a_row_and_the_causes() -> None:
     rows = [row(what="good"), row(0.1, what="bad | odd", cause="the data differ")]
     found = {r.key: Figure((r.run(0),)) for r in rows}
-    page = markdown(rows, found, "quick")
-    assert page.count("| table 0 |") == 2 and "the data differ." in page
+    text = markdown(rows, found, "quick")
+    assert text.count("| table 0 |") == 2 and "the data differ." in text
+    assert share(rows, found) == 50.0
     assert list(summary(rows, found)) == ["Charikar, Chatziafratis, Niazadeh, Yaroslavtsev: 1 reproduced, 1 worse"]
 
 
@@ -131,11 +174,25 @@ def test_command(tmp_path, monkeypatch) -> None:
     import cladify.papers._run as module
     from cladify.cli import run
 
-    monkeypatch.setitem(module._SOURCES, "C", lambda: iter([row(0.5)]))
-    arguments = ["papers", "quick", "--paper", "C", "--out", str(tmp_path)]
+    monkeypatch.setattr(module, "_SOURCES", [lambda: iter([row(0.5), row(what="omitted")])])
+    arguments = ["papers", "quick", "--paper", "C", "--only", "made", "--out", str(tmp_path)]
     assert run(arguments) == 0
-    assert "worse" in (tmp_path / "papers.md").read_text()
+    text = (tmp_path / "papers.md").read_text()
+    assert "worse" in text and "omitted" not in text and "<h2>" in (tmp_path / "papers.html").read_text()
     good = tmp_path / "before.json"
     good.write_text(json.dumps({"figures": {row().key: {"values": [1.0], "seconds": 0, "missing": ""}}}))
     assert run([*arguments, "--check", str(good)]) == 1
+    assert run(["papers", "data"]) == 0
     assert issubclass(DataMissing, CladifyError)
+
+
+def test_theorems_hold_on_a_few_instances() -> None:
+    proved = [r for r in all_rows("quick") if r.table == "theorems"]
+    assert {r.paper for r in proved} == set(PAPERS)
+    for r in proved:
+        holds, _ = r.run.args
+        assert failures(holds, 2, 0) == 0.0, r.what
+
+
+def test_a_theorem_that_fails_is_counted() -> None:
+    assert failures(lambda seed: seed % 3 > 0, 9, 0) == 3.0

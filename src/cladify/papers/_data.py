@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from cladify._kit.atomic import atomic_write
 from cladify.errors import CladifyError
 
-__all__ = ["EXPECTED", "DataMissing", "folder", "labels", "raw", "unit_scores"]
+__all__ = ["EXPECTED", "DataMissing", "absent", "folder", "labels", "make_data", "needed", "raw", "unit_scores"]
 
 #: Sets that cannot be made: the file each is expected in, with arrays X (n, d) and y (n,), and where it comes from.
 EXPECTED = {
@@ -26,6 +27,13 @@ EXPECTED = {
     "mnist": "MNIST, 70 000 x 784",
     "bibtex": "Mulan Bibtex, with y_indptr and y_indices",
     "delicious": "Mulan Delicious, with y_indptr and y_indices",
+    "newsgroups20_tfidf": "20 newsgroups, TF-IDF of 2000 words, with y0 (6 groups) and y1 (20)",
+    "glove100": "GloVe vectors of 100 dimensions, with WordNet synsets as y_indptr and y_indices",
+    "rexa": "Rexa author coreference (no public copy known)",
+    "ecb+": "ECB+ mentions, embedded (the corpus is public, the thesis' vectors are not)",
+    "wn18rr": "WN18RR entities (the case-based reasoner of the thesis is not part of cladify)",
+    "reuters": "Reuters RCV1, TF-IDF of 2000 words, four classes",
+    "cifar25": "CIFAR-100, 25 classes of five superclasses",
 }
 #: Those that scikit-learn has a copy of.
 _SKLEARN = {"iris": "load_iris", "wine": "load_wine"}
@@ -45,6 +53,37 @@ def folder() -> Path:
     return next((place for place in found if place.is_dir()), Path("data"))
 
 
+def needed() -> dict[str, tuple[str, bool]]:
+    """Every set, what it is, and whether it can be had here."""
+    found = {name: (told, (folder() / f"{name}.npz").exists() or name in _SKLEARN) for name, told in EXPECTED.items()}
+    return dict(sorted(found.items()))
+
+
+def make_data(place: Path) -> list[Path]:
+    """Write the sets that scikit-learn has a copy of into a folder; those that are there stay."""
+    made = []
+    place.mkdir(parents=True, exist_ok=True)
+    for name in _SKLEARN:
+        path = place / f"{name}.npz"
+        if not path.exists():
+            with atomic_write(path, "wb") as file:
+                np.savez_compressed(file, **_of_sklearn(name), allow_pickle=False)
+            made.append(path)
+    return made
+
+
+def _of_sklearn(name: str) -> dict[str, np.ndarray]:
+    import sklearn.datasets
+
+    bunch = getattr(sklearn.datasets, _SKLEARN[name])()
+    return {"X": bunch.data, "y": bunch.target}
+
+
+def absent(name: str, seed: int) -> float:
+    """In place of a figure that is not computed, for want of its data."""
+    raise DataMissing(f"{EXPECTED[name]} ({name}.npz in {folder()})")
+
+
 @cache
 def raw(name: str) -> dict[str, np.ndarray]:
     """The arrays of a set; integers and halves become float32."""
@@ -53,10 +92,7 @@ def raw(name: str) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as arrays:
             found = dict(arrays)
     elif name in _SKLEARN:
-        import sklearn.datasets
-
-        bunch = getattr(sklearn.datasets, _SKLEARN[name])()
-        found = {"X": bunch.data, "y": bunch.target}
+        found = _of_sklearn(name)
     else:
         raise DataMissing(f"{name}.npz ({EXPECTED.get(name, 'a set')}) is not in {folder()}; set CLADIFY_DATA.")
     found["X"] = np.asarray(found["X"], np.float32)

@@ -9,22 +9,45 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cladify._kit.atomic import atomic_write
 from cladify._kit.params import check_choice
 from cladify.errors import FileError
-from cladify.papers import _chami, _charikar, _monath, _naumov, _zhao
+from cladify.papers import (
+    _chami,
+    _charikar,
+    _incremental,
+    _naumov,
+    _overlapping,
+    _rounds,
+    _theorems,
+    _zhao,
+)
 from cladify.papers._data import DataMissing
-from cladify.papers._row import PAPERS, TIERS, Figure, Row, verdict
+from cladify.papers._row import PAPERS, TIERS, Figure, Picture, Row, verdict
 
-__all__ = ["all_rows", "load_figures", "run_rows", "worse_than"]
+__all__ = ["all_pictures", "all_rows", "load_figures", "run_pictures", "run_rows", "worse_than"]
 
-_SOURCES: dict[str, Callable[[], Iterator[Row]]] = {
-    "N": _naumov.rows,
-    "C": _charikar.rows,
-    "M": _monath.rows,
-    "Z": _zhao.rows,
-    "H": _chami.rows,
-}
+_SOURCES: list[Callable[[], Iterator[Row]]] = [
+    _naumov.rows,
+    _charikar.rows,
+    _incremental.rows,
+    _rounds.rows,
+    _overlapping.rows,
+    _zhao.rows,
+    _chami.rows,
+    _theorems.rows,
+]
+_PICTURES: list[Callable[[], Iterator[Picture]]] = [
+    _incremental.pictures,
+    _rounds.pictures,
+    _overlapping.pictures,
+    _zhao.pictures,
+    _chami.pictures,
+]
+#: Verdicts that ``--check`` orders, from worst to best.
+_ORDER = {"worse": 0, "algorithm differs": 0, "differs": 0, "reproduced": 1, "better": 2}
 
 
 def all_rows(tier: str = "normal", papers: Iterable[str] = ()) -> list[Row]:
@@ -33,10 +56,20 @@ def all_rows(tier: str = "normal", papers: Iterable[str] = ()) -> list[Row]:
     >>> {row.paper for row in all_rows("quick", "CZ")} == {"C", "Z"}
     True
     """
+    return _chosen(_SOURCES, tier, papers)
+
+
+def all_pictures(tier: str = "normal", papers: Iterable[str] = ()) -> list[Picture]:
+    """The figures with lines of a tier and those before it."""
+    return _chosen(_PICTURES, tier, papers)
+
+
+def _chosen(sources: Iterable[Callable[[], Iterator[Any]]], tier: str, papers: Iterable[str]) -> list[Any]:
     check_choice("tier", tier, TIERS)
     wanted = [check_choice("paper", name, list(PAPERS)) for name in papers] or list(PAPERS)
     allowed = TIERS[: TIERS.index(tier) + 1]
-    return [row for name in wanted for row in _SOURCES[name]() if row.tier in allowed]
+    every = [item for source in sources for item in source() if item.tier in allowed and item.paper in wanted]
+    return sorted(every, key=lambda item: wanted.index(item.paper))
 
 
 def run_rows(
@@ -53,26 +86,46 @@ def run_rows(
         Compute figures that the file has, too.
     say : function (row, figure, how many are done), optional
     """
+    return _run_all(rows, path, _compute, again, say)
+
+
+def run_pictures(
+    pictures: list[Picture],
+    path: Path,
+    *,
+    again: bool = False,
+    say: Callable[[Picture, Figure, int], None] | None = None,
+) -> dict[str, Figure]:
+    """The lines of drawn figures, kept in the same file."""
+    return _run_all(pictures, path, _trace, again, say)
+
+
+def _run_all(
+    items: list[Any],
+    path: Path,
+    compute: Callable[[Any], Figure],
+    again: bool,
+    say: Callable[[Any, Figure, int], None] | None,
+) -> dict[str, Figure]:
     known = load_figures(path) if path.exists() else {}
     found: dict[str, Figure] = {}
-    for done, row in enumerate(rows, 1):
-        old = known.get(row.key)
-        if again or old is None or not old.values:
-            known[row.key] = old = _run(row)
+    for done, item in enumerate(items, 1):
+        old = known.get(item.key)
+        if again or old is None or old.missing:
+            known[item.key] = old = compute(item)
             _save(path, known)
-        found[row.key] = old
+        found[item.key] = old
         if say is not None:
-            say(row, old, done)
+            say(item, old, done)
     return found
 
 
 def worse_than(rows: list[Row], found: dict[str, Figure], recorded: dict[str, Figure]) -> list[str]:
-    """Rows whose verdict is worse than the recorded one."""
-    order = {"worse": 0, "differs": 0, "reproduced": 1, "better": 2}
+    """Rows whose verdict is worse than the recorded one; seconds are left out."""
     lines = []
     for row in rows:
         now, then = verdict(row, found[row.key]), verdict(row, recorded.get(row.key, Figure()))
-        if now in order and then in order and order[now] < order[then]:
+        if not row.is_time and now in _ORDER and then in _ORDER and _ORDER[now] < _ORDER[then]:
             lines.append(
                 f"{row.key}: {then} before ({recorded[row.key].mean:.4g}), {now} now ({found[row.key].mean:.4g})"
             )
@@ -89,21 +142,45 @@ def load_figures(path: Path) -> dict[str, Figure]:
 
 
 def _figure(entry: Any) -> Figure:
-    return Figure(tuple(float(v) for v in entry["values"]), float(entry["seconds"]), str(entry["missing"]))
+    lines = entry.get("lines")
+    return Figure(
+        tuple(float(v) for v in entry["values"]),
+        float(entry["seconds"]),
+        str(entry["missing"]),
+        tuple(float(v) for v in entry.get("counts", ())),
+        None if lines is None else {str(k): [(float(x), float(y)) for x, y in line] for k, line in lines.items()},
+    )
 
 
-def _run(row: Row) -> Figure:
-    start = time.perf_counter()
+def _compute(row: Row) -> Figure:
+    start = time.process_time()
     try:
         values = tuple(float(row.run(seed)) for seed in range(row.seeds))
-    except DataMissing as error:
-        return Figure(missing=str(error))
-    except ImportError as error:
-        return Figure(missing=f"needs {error.name}")
-    return Figure(values, time.perf_counter() - start)
+        counts = [row.count(seed) for seed in range(row.seeds)] if row.count is not None else []
+    except (DataMissing, ImportError) as error:
+        return Figure(missing=_why(error))
+    mean = tuple(float(v) for v in np.mean(counts, axis=0)) if counts else ()
+    return Figure(values, time.process_time() - start, counts=mean)
+
+
+def _trace(picture: Picture) -> Figure:
+    start = time.process_time()
+    try:
+        lines = picture.lines()
+    except (DataMissing, ImportError) as error:
+        return Figure(missing=_why(error))
+    return Figure(seconds=time.process_time() - start, lines=lines)
+
+
+def _why(error: Exception) -> str:
+    return f"needs {error.name}" if isinstance(error, ImportError) else str(error)
 
 
 def _save(path: Path, known: dict[str, Figure]) -> None:
     with atomic_write(path, "wb") as file:
-        entries = {key: asdict(figure) for key, figure in known.items()}
+        entries = {key: {k: v for k, v in asdict(figure).items() if v or k in _KEPT} for key, figure in known.items()}
         file.write(json.dumps({"figures": entries}, ensure_ascii=False, indent=1).encode())
+
+
+#: Fields that every entry has; the others only where they say something.
+_KEPT = ("values", "seconds", "missing")
