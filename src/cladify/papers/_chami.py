@@ -18,6 +18,7 @@ from scipy.spatial.distance import pdist
 import cladify
 from cladify import objectives
 from cladify.errors import CladifyWarning
+from cladify.hyperbolic import decode
 from cladify.metrics import dendrogram_purity
 from cladify.papers._data import labels, unit_scores
 from cladify.papers._row import Picture, Row
@@ -138,8 +139,6 @@ def falling(seed: int) -> float:
 @cache
 def decodings(name: str) -> tuple[float, float]:
     """Figure 3b: cost of the exact over the greedy decoding, and how many times as long it takes."""
-    from cladify.hyperbolic import decode
-
     X = unit_scores(name)
     Z = cladify.HypHC(init="random", random_state=0).fit(X).embedding_
     costs, times = [], []

@@ -12,6 +12,7 @@ import numpy as np
 import cladify
 from cladify import datasets, objectives, similarity
 from cladify.errors import CladifyWarning
+from cladify.hyperbolic import decode, embed_tree
 from cladify.metrics import dendrogram_purity, jaccard_per_label
 from cladify.papers._row import Row
 
@@ -188,8 +189,6 @@ def ward(seed: int) -> bool:
 
 def decoded(seed: int) -> bool:
     """Section 4.3: a tree put into the disk is decoded as it was."""
-    from cladify.hyperbolic import decode, embed_tree
-
     tree = cladify.fit(points(seed, 60), "hac")
     return _clusters(decode(embed_tree(tree))) == _clusters(tree)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
+from io import StringIO
 from itertools import groupby
 
 from cladify.papers._row import PAPERS, Figure, Picture, Row, verdict
@@ -174,8 +175,6 @@ def _figure(picture: Picture, figure: Figure) -> str:
 
 def draw(picture: Picture, lines: dict[str, list[tuple[float, float]]]) -> str:
     """A figure as inline SVG."""
-    from io import StringIO
-
     from matplotlib.figure import Figure as Canvas
 
     canvas = Canvas(figsize=(4.8, 3.2), layout="constrained")
