@@ -109,6 +109,13 @@ class FeatureWeights(PairWeights):
         self._sums(tree, n_jobs, cross)
         return cross
 
+    def spreads(self, tree: Tree, n_jobs: int | None) -> np.ndarray:
+        """Of weights that are squared distances: those to the mean of every node's leaves, summed up."""
+        pairs = np.concatenate([np.zeros(tree.n_leaves), self.cross(tree, n_jobs)])
+        np.maximum(pairs, 0.0, out=pairs)  # rounding
+        mass = _core.node_sums(tree.parent, self.weight)
+        return np.asarray(_core.node_sums(tree.parent, pairs) / mass)
+
     def _sums(self, tree: Tree, n_jobs: int | None, cross: np.ndarray) -> PairSums:
         f = self.features
         factor = self.weight if f.row_scale is None else self.weight * f.row_scale

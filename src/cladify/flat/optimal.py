@@ -145,7 +145,7 @@ def dp_means_cuts(
             f"X has {features.shape[0]} rows and the tree {tree.n_leaves} leaves; give the rows it is of."
         )
     weight = check_sample_weight(sample_weight, tree.n_leaves)
-    return OptimalCuts(tree, _spreads(tree, FeatureWeights(features, metric, weight), n_jobs))
+    return OptimalCuts(tree, FeatureWeights(features, metric, weight).spreads(tree, n_jobs))
 
 
 def by_dp_means(
@@ -163,11 +163,3 @@ def by_dp_means(
     lam = check_float("lam", lam, low=0.0)
     check_metric(metric)
     return dp_means_cuts(tree, X, metric=metric, sample_weight=sample_weight, n_jobs=n_jobs).labels(lam)
-
-
-def _spreads(tree: Tree, weights: FeatureWeights, n_jobs: int | None) -> np.ndarray:
-    """Sum of squared distances to the mean, of every node."""
-    pairs = np.concatenate([np.zeros(tree.n_leaves), weights.cross(tree, n_jobs)])
-    np.maximum(pairs, 0.0, out=pairs)  # rounding
-    mass = _core.node_sums(tree.parent, weights.weight)
-    return _core.node_sums(tree.parent, pairs) / mass

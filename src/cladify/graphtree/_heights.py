@@ -9,15 +9,17 @@ number of leaves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from cladify import _core
 from cladify.data._frame import row_squares
+from cladify.data._pairs import FeatureWeights
+from cladify.data.features import FeatureMap
 from cladify.data.graph import NeighborGraph
-from cladify.data.similarity import Similarity
+from cladify.data.similarity import Similarity, sqeuclidean
 from cladify.graphtree._edges import is_distance, own_scale
 from cladify.tree import Tree
 
@@ -49,30 +51,21 @@ def by_count(tree: Tree, mass: np.ndarray) -> np.ndarray:
     return _rising(tree, height)
 
 
-def by_rows(tree: Tree, X: Any, similarity: Similarity, mass: np.ndarray) -> np.ndarray:
+def by_rows(tree: Tree, X: Any, similarity: Similarity, mass: np.ndarray, n_jobs: int | None = -1) -> np.ndarray:
     """Sum of squared distances to the mean of each node's rows."""
-    centre = np.zeros(X.shape[1]) if similarity.order == "angle" else X.mean(axis=0, dtype=np.float64)
-    return settled(tree, spread_of_rows(tree, X, similarity, mass, centre))
+    return settled(tree, spread_of_rows(tree, X, similarity, mass, n_jobs))
 
 
 def spread_of_rows(
-    tree: Tree, X: np.ndarray, similarity: Similarity, mass: np.ndarray, centre: np.ndarray
+    tree: Tree, X: np.ndarray, similarity: Similarity, mass: np.ndarray, n_jobs: int | None
 ) -> np.ndarray:
-    """The same before rounding is mended; digits are best about a ``centre`` of all rows."""
-    scale = row_scale(X, similarity)
-    order = tree.leaf_order
-    own = mass[order]
-    square = np.zeros(tree.n_leaves)
-
-    def sums() -> Iterator[np.ndarray]:
-        for start in range(0, X.shape[1], _COLUMNS):
-            columns = slice(start, start + _COLUMNS)
-            z = (X[order, columns] - centre[columns]) * scale[order, None]
-            np.add(square, row_squares(z), out=square)
-            yield z * own[:, None]
-
-    length = _lengths(tree, sums())
-    return _spread(tree, own * square, own, length)
+    """The same before rounding is mended: one pass over the rows."""
+    if similarity.order == "angle":
+        scale = row_scale(X, similarity)
+        features = FeatureMap(X, np.ones(len(X)), -2.0, 0.0, exact=True, row_scale=scale)
+    else:
+        features = sqeuclidean.features(X)
+    return FeatureWeights(features, similarity.name, mass).spreads(tree, n_jobs)
 
 
 def spread_of_sums(tree: Tree, total: np.ndarray, square: np.ndarray, mass: np.ndarray) -> np.ndarray:

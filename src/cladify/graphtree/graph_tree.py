@@ -153,7 +153,7 @@ class GraphTree(TreeEstimator):
         if not has_means or is_sparse(points.rows):
             return Tree(tree.parent, by_count(tree, mass), info=info)
         # Readers of the tree need to know that heights grow with the number of leaves.
-        height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_))
+        height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_), self.n_jobs)
         return Tree(tree.parent, height, info={"heights": "sums", **info})
 
 

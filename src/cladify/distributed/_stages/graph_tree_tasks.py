@@ -181,7 +181,7 @@ def grow(
         label, m = group[label], int(group.max()) + 1
         tree = put_below(whole, MICRO, group, Tree(np.append(np.full(m, m), -1)) if m > 1 else Tree([-1]))
     above = centroids(Rows(X, similarity, np.ones(n), k), label)
-    height = spread_of_rows(tree, X, similarity, typical, centre)
+    height = spread_of_rows(tree, X, similarity, typical, n_jobs)
     z = (X - centre) * row_scale(X, similarity)[:, None]
     total = csr_array((typical, label, np.arange(n + 1)), shape=(n, m)).T @ z
     square = np.bincount(label, typical * row_squares(z), minlength=m)
