@@ -1,4 +1,4 @@
-// Weights from a sparse graph: the source of PairWeights for every part of a tree.
+// Weights from a sparse graph: the source of GraphWeights for every part of a tree.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "refinement/control.hpp"
-#include "refinement/pairs.hpp"
+#include "refinement/graph_weights.hpp"
 #include "refinement/parts.hpp"
 
 namespace cladify::refine {
@@ -32,7 +32,7 @@ public:
 
     // An edge belongs to the part where its ends meet. The leaves of all members are gone through except those of the
     // largest, whose pairs the others know: a leaf takes its turn in log2(n) parts at most, for every shape of tree.
-    PairWeights<SparseRows> weights(const Part& part, const BinaryTree& local, Control& control) const {
+    GraphWeights weights(const Part& part, const BinaryTree& local, Control& control) const {
         const Node m = static_cast<Node>(part.members.size());
         std::vector<Node> starts(m);
         Node largest = 0;
@@ -61,7 +61,7 @@ public:
         to.insert(to.begin() + start[largest], to_largest.begin(), to_largest.end());
         weight.insert(weight.begin() + start[largest], weight_largest.begin(), weight_largest.end());
         for (Node i = largest; i < m; ++i) start[i + 1] += std::ssize(to_largest);
-        return PairWeights<SparseRows>(local, SparseRows(std::move(start), std::move(to), std::move(weight)));
+        return GraphWeights(local, SparseRows(std::move(start), std::move(to), std::move(weight)));
     }
 
 private:

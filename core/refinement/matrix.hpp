@@ -27,7 +27,7 @@ public:
 
     void cut(const BinaryTree& tree, const std::vector<Part>&, Control&) { order_ = LeafOrder(tree); }
 
-    PairWeights<DenseRows> weights(const Part& part, const BinaryTree& local, Control& control) const {
+    PairWeights weights(const Part& part, const BinaryTree& local, Control& control) const {
         const std::size_t m = part.members.size();
         std::vector<double> pairs(m * m, 0.0);
         for (std::size_t i = 0; i + 1 < m && !control.failed(); ++i) {
@@ -36,7 +36,7 @@ public:
                 add_row(part, i, order_.leaf[p], pairs.data() + i * m);
             for (std::size_t j = i + 1; j < m; ++j) pairs[j * m + i] = pairs[i * m + j];
         }
-        return PairWeights<DenseRows>(local, DenseRows(static_cast<Node>(m), std::move(pairs)));
+        return PairWeights(local, DenseRows(static_cast<Node>(m), std::move(pairs)));
     }
 
 private:

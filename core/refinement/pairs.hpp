@@ -1,7 +1,6 @@
 // Weights given pair by pair: W(S, u) from the weights of S with every leaf, passed on to all nodes above.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -71,26 +70,17 @@ private:
     std::size_t leaves_ = 0;
 };
 
-// `Rows`: DenseRows or SparseRows.
-template <typename Rows>
 class PairWeights {
 public:
-    PairWeights(const BinaryTree& tree, Rows rows) : rows_(std::move(rows)) {
-        for (Node i = 0; i < tree.leaves; ++i)
-            rows_.each(i, [&](Node j, double w) {
-                const double mean = w / (tree.size[i] * tree.size[j]);
-                least_ = std::min(least_, mean);
-                magnitude_ = std::max(magnitude_, std::abs(mean));
-            });
-    }
+    PairWeights(const BinaryTree& tree, DenseRows rows) : rows_(std::move(rows)), mean_(tree, rows_) {}
 
     void refresh(BinaryTree& tree, Control& control) { rows_.refresh(tree, control); }
-    double magnitude() const { return magnitude_; }
+    double magnitude() const { return mean_.magnitude; }
 
     class Batch {
     public:
         void load(const PairWeights& weights, const BinaryTree& tree, const Subtrees& subtrees) {
-            least_ = weights.least_;
+            least_ = weights.mean_.least;
             lifted_.clear(tree);
             for (int l = 0; l < kLanes; ++l) {
                 if (l > 0 && subtrees[l] == subtrees[l - 1]) continue;  // an unused lane
@@ -111,7 +101,7 @@ public:
     private:
         double least_ = 0.0;
         Lifted<Lanes> lifted_;
-        typename Rows::Scratch scratch_;
+        DenseRows::Scratch scratch_;
     };
 
     void focus(const BinaryTree& tree, Node subtree) {
@@ -129,10 +119,10 @@ public:
     void join(Node v, Node a, Node b) { rows_.join(v, a, b); }
 
 private:
-    Rows rows_;
-    double least_ = 0.0, magnitude_ = 0.0;  // of the mean weights of two leaves; those of pairs not given are 0
-    Lifted<double> lifted_;                 // of the subtree in focus
-    typename Rows::Scratch scratch_;
+    DenseRows rows_;
+    MeanWeights mean_;
+    Lifted<double> lifted_;  // of the subtree in focus
+    DenseRows::Scratch scratch_;
 };
 
 }  // namespace cladify::refine

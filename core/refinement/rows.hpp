@@ -1,6 +1,7 @@
 // How the pairs of leaves are stored, and W(S, j) of a subtree S with every leaf j.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -142,14 +143,26 @@ public:
             tree.cross[v] = sum;
         }
     }
-    void gain(Node, Node) {}
-    void lose(Node, Node) {}
-    void join(Node, Node, Node) {}
 
 private:
     std::vector<std::int64_t> start_;
     std::vector<Node> to_;
     std::vector<double> weight_;
+};
+
+// Bounds of the mean weights of two leaves; those of pairs not given are 0.
+struct MeanWeights {
+    double least = 0.0, magnitude = 0.0;
+
+    template <typename Rows>
+    MeanWeights(const BinaryTree& tree, const Rows& rows) {
+        for (Node i = 0; i < tree.leaves; ++i)
+            rows.each(i, [&](Node j, double w) {
+                const double mean = w / (tree.size[i] * tree.size[j]);
+                least = std::min(least, mean);
+                magnitude = std::max(magnitude, std::abs(mean));
+            });
+    }
 };
 
 }  // namespace cladify::refine

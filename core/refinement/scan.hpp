@@ -12,8 +12,10 @@
 #pragma once
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
+#include "common/team.hpp"
 #include "refinement/weights.hpp"
 
 namespace cladify::refine {
@@ -164,6 +166,32 @@ private:
     std::array<std::int64_t, kLanes> at_{};
     std::vector<std::uint16_t> above_;  // bit l: the node is an ancestor of the subtree in lane l
     std::vector<Frame> stack_;
+};
+
+// The best places of many subtrees, on the tree as it stands.
+template <typename Weights>
+class Scans {
+public:
+    // How many are looked at between two rounds of moves. Set by the tree alone, so that the number of threads changes
+    // nothing.
+    static std::size_t batch(const BinaryTree& tree) {
+        const int groups = tree.leaves < 512 ? 1 : tree.leaves < 4096 ? 4 : tree.leaves < 65536 ? 16 : 64;
+        return static_cast<std::size_t>(groups) * kLanes;
+    }
+
+    void run(const BinaryTree& tree, const Weights& weights, std::span<const Node> subtrees, Place* places,
+             Team& team) {
+        scan_.resize(static_cast<std::size_t>(team.threads()));
+        team.split(std::ssize(subtrees), kLanes, [&](std::int64_t first, std::int64_t last, int thread) {
+            scan_[thread].run(tree, weights, subtrees.data() + first, static_cast<int>(last - first), places + first);
+        });
+    }
+
+    // The i-th of the subtrees, s, is about to be moved.
+    void focus(Weights& weights, const BinaryTree& tree, Node s, int) const { weights.focus(tree, s); }
+
+private:
+    std::vector<Scan<Weights>> scan_;  // one a thread
 };
 
 }  // namespace cladify::refine

@@ -7,6 +7,7 @@
 
 #include "common/team.hpp"
 #include "refinement/control.hpp"
+#include "refinement/graph_scan.hpp"
 #include "refinement/scan.hpp"
 #include "refinement/weights.hpp"
 
@@ -29,7 +30,6 @@ public:
           weights_(std::move(weights)),
           tolerance_(tolerance),
           largest_(largest),
-          scan_(team.threads()),
           mark_(tree_.nodes(), 0),
           active_(tree_.nodes(), 1) {
         refresh();
@@ -66,15 +66,14 @@ public:
                 if (tree_.size[v] <= largest_) list.push_back(v);
             }
         control_.expect(std::ssize(list));
-        const int groups = batch_groups();
-        const std::size_t batch_size = static_cast<std::size_t>(groups) * kLanes;
+        const std::size_t batch_size = Scans<Weights>::batch(tree_);
         std::vector<Place> places(batch_size);
         for (std::size_t start = 0; start < list.size() && !stopped_; start += batch_size) {
             const auto first = list.begin() + start;
             const auto last = std::remove(first, first + std::min(batch_size, list.size() - start), tree_.root);
             const int count = static_cast<int>(last - first);
             if (count > 0) {
-                propose(&*first, count, places.data());
+                scans_.run(tree_, weights_, {first, last}, places.data(), team_);
                 apply(&*first, count, places.data());
             }
             stopped_ = control_.stop(static_cast<std::int64_t>(std::min(batch_size, list.size() - start)));
@@ -82,19 +81,6 @@ public:
     }
 
 private:
-    // Set by the tree alone, so that the number of threads changes nothing.
-    int batch_groups() const {
-        return tree_.leaves < 512 ? 1 : tree_.leaves < 4096 ? 4 : tree_.leaves < 65536 ? 16 : 64;
-    }
-
-    void propose(const Node* batch, int count, Place* places) {
-        const int groups = (count + kLanes - 1) / kLanes;
-        team_.run(groups, [&](std::int64_t g, int thread) {
-            const int start = static_cast<int>(g) * kLanes;
-            scan_[thread].run(tree_, weights_, batch + start, std::min(kLanes, count - start), places + start);
-        });
-    }
-
     // The best first. The first move makes the others' figures old: each is weighed again.
     void apply(const Node* batch, int count, const Place* places) {
         std::vector<int> ranked;
@@ -103,11 +89,11 @@ private:
                 places[i].above != tree_.sibling(batch[i]))
                 ranked.push_back(i);
         std::stable_sort(ranked.begin(), ranked.end(), [&](int a, int b) { return places[a].gain > places[b].gain; });
-        for (int i : ranked) try_move(batch[i], places[i].above);
+        for (int i : ranked) try_move(batch[i], places[i].above, i);
     }
 
-    // Moves s above u if that is possible and gains.
-    void try_move(Node s, Node u) {
+    // Moves s, the i-th of its batch, above u if that is possible and gains.
+    void try_move(Node s, Node u, int i) {
         const Node p = tree_.parent[s];
         if (p == kNone || u == p || u == s || u == tree_.sibling(s)) return;
         // top: the lowest node above s that also holds u. Nothing changes above it.
@@ -118,7 +104,7 @@ private:
             if (top == s) return;
             top = tree_.parent[top];
         }
-        weights_.focus(tree_, s);
+        scans_.focus(weights_, tree_, s, i);
         const double self = weights_.with(s), size = tree_.size[s];
         const double gain =
             cost_here(s, top) - (top == u ? tree_.size[u] * (weights_.with(u) - self) : cost_above(s, u, top, self));
@@ -210,7 +196,7 @@ private:
     double tolerance_, largest_;
     double cost_ = 0.0, gained_ = 0.0;  // the objective at the last refresh, and the gain since
     bool stopped_ = false;
-    std::vector<Scan<Weights>> scan_;  // one a thread
+    Scans<Weights> scans_;
     std::vector<std::int64_t> mark_;
     std::int64_t stamp_ = 0;
     std::vector<char> active_;

@@ -71,6 +71,25 @@ def test_every_gain_is_the_change_of_the_objective(source, objective):
     assert most > 20
 
 
+def test_gains_stay_exact_where_many_moves_follow_one_look(grouped):
+    """From a random tree and a path hundreds of subtrees, small and large ones, move between two looks at a graph."""
+    matrix = cladify.neighbors(grouped[:700], 8, metric="cosine").connect(grouped[:700]).symmetrize().to_scipy()
+    goal = get_objective("dasgupta")
+    weights = goal.weights(goal.points(matrix, "precomputed-similarity", None))
+    found = []
+    for tree in (random_tree(700, 0), path(700)):
+        children = np.argsort(tree.parent[:-1], kind="stable").astype(np.int32)
+        for threads in (1, 3):
+            moves = _search.Moves.of(weights, 1.0, threads, Progress())
+            search = moves.start(children[0::2].copy(), children[1::2].copy())
+            count, gained = search.run(700, 700, 1e-6, np.inf, threads, -1.0, lambda done, total: None)
+            exact = objectives.dasgupta(tree_of(search, 700), matrix, "precomputed-similarity")
+            before = objectives.dasgupta(tree, matrix, "precomputed-similarity")
+            assert count > 700 and before - gained == pytest.approx(exact, rel=1e-9)
+            found.append((count, gained))
+    assert found[0] == found[1] and found[2] == found[3]
+
+
 @given(
     n=st.integers(1, 40),
     seed=st.integers(0, 10**6),
