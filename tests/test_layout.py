@@ -90,7 +90,7 @@ THEMES = {
     "agglomerate": {"theory"},
     "cli": {"dask", "fit", "look", "main", "outputs", "overlap", "safety"},
     "distributed": {"damage", "lost"},
-    "divide": {"box", "degenerate", "interrupt"},
+    "divide": {"box", "degenerate", "interrupt", "printed"},
     "embed": {"elbo", "guide", "training"},
     "explore": {"browser", "browser_edits", "browser_kinds", "browser_map", "guards", "versions"},
     "io": {"fuzz", "hostile"},

@@ -1,6 +1,7 @@
 // Projected gradient ascent over the box [-1, 1]^m cut by the plane where the coordinates sum to a given number
 // (algorithm 1 of Naumov, Yaroslavtsev, Avdiukhin, AAAI 2021), for any weights.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -22,10 +23,11 @@ struct AscentScratch {
 // Adding a number to all of the gradient changes nothing in the plane, so its mean is taken out. The iteration is a
 // power method with bounds: |Wx| / |x| grows towards the norm of W in the plane, and its inverse is the scale of a step
 // that needs no tuning. For an inner product any step goes up; otherwise the largest ratio seen keeps steps from
-// turning round.
+// turning round. Given `rates`, step i is rates[i] times the gradient instead, as printed (the last rate for all later
+// steps).
 template <typename Weights>
 void box_ascent(const Weights& weights, const Range& part, double sign, std::span<const double> linear, double total,
-                int iterations, std::vector<double>& x, AscentScratch& s, typename Weights::Scratch& scratch,
+                int iterations, std::span<const double> rates, std::vector<double>& x, AscentScratch& s, typename Weights::Scratch& scratch,
                 Team& team) {
     constexpr double kPace = 2.0;  // steps of this many scales
     const std::int64_t m = part.size();
@@ -49,7 +51,8 @@ void box_ascent(const Weights& weights, const Range& part, double sign, std::spa
         if (yy <= 0 || xx <= 0) return;
         const double ratio = std::sqrt(yy / xx);
         largest = Weights::kInnerProduct ? ratio : std::max(largest, ratio);
-        for (std::int64_t p = 0; p < m; ++p) s.y[p] = x[p] + kPace / largest * s.y[p];
+        const double rate = rates.empty() ? kPace / largest : rates[std::min<std::size_t>(i, rates.size() - 1)];
+        for (std::int64_t p = 0; p < m; ++p) s.y[p] = x[p] + rate * s.y[p];
         x.assign(s.y.begin(), s.y.end());
         project_to_box(x, total, s.breaks, s.open);
     }

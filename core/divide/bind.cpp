@@ -1,5 +1,6 @@
 // Bindings of the top-down methods.
 #include "common/bind.hpp"
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <chrono>
@@ -142,6 +143,8 @@ void bind_divide(nb::module_& m) {
         .def_rw("delta", &BisectParameters::delta)
         .def_rw("inside", &BisectParameters::inside)
         .def_rw("random_rounding", &BisectParameters::random_rounding)
+        .def_rw("noise", &BisectParameters::noise)
+        .def_rw("rates", &BisectParameters::rates)
         .def_rw("n_init", &BisectParameters::n_init)
         .def_rw("n_iter", &BisectParameters::n_iter)
         .def_rw("n_improve", &BisectParameters::n_improve)

@@ -24,7 +24,9 @@ struct BisectParameters {
     double inside;          // how good trees inside the sides are taken to be: 0 as random ones, 1 as the triple bound;
                             // negative: as is best for a sample
     bool random_rounding;   // round x at random, as algorithm 1 does, and do not improve
-    int n_init, n_iter;     // starts; steps of the ascent
+    double noise = 1;           // variance of the coordinates of a start
+    std::vector<double> rates;  // of the steps of the ascent; empty: a scale that needs no tuning
+    int n_init, n_iter;         // starts; steps of the ascent
     int n_improve, n_full;  // rounds of improvement of each start, and of the best over the whole of a large part
     std::int64_t n_sample;  // rows of a large part on which its starts are made
     std::int64_t n_groups;  // thresholds looked at
@@ -327,9 +329,10 @@ private:
         double delta = parameters_.delta;
         if (chosen) delta = parameters_.random_rounding && trial > 0 ? 0.5 * trial / parameters_.n_init : 0.0;
         s.x.resize(m);
-        for (double& value : s.x) value = random.normal();
+        const double spread = std::sqrt(parameters_.noise);
+        for (double& value : s.x) value = spread * random.normal();
         box_ascent(weights_, part, -parameters_.sign, {}, 2.0 * delta * static_cast<double>(m),
-                   (parameters_.n_iter + s.effort - 1) / s.effort, s.x, s.ascent, s.weights, team);
+                   (parameters_.n_iter + s.effort - 1) / s.effort, parameters_.rates, s.x, s.ascent, s.weights, team);
         s.y = s.ascent.y;
         if (parameters_.random_rounding)
             for (std::int64_t p = 0; p < m; ++p) s.y[p] = 2.0 * random.unit() - 1.0 < s.x[p] ? 1.0 : -1.0;

@@ -37,6 +37,27 @@ def test_points_without_a_class_are_left_out(cladify, tree, tmp_path: Path) -> N
     assert cladify("score", "t.tree", "x.npy", "--labels", "some.txt", "--json").json["dendrogram_purity"] == 1.0
 
 
+def test_every_measure_against_classes(cladify, tree) -> None:
+    data = cladify("score", "t.tree", "--labels", "y.txt", "-k", 2, "--json").json
+    assert data["scores"] == []
+    names = ("jaccard_per_label", "jaccard_per_point", "pairwise_f1", "b_cubed", "ceaf_e", "muc", "conll", "best_f1")
+    assert [data[name] for name in names] == [1.0] * len(names) and 0 < data["jaccard_per_node"] < 1
+    more = cladify("score", "t.tree", "--labels", "y.txt", "--self-pairs", "--json").json
+    assert more["dendrogram_purity"] == 1.0 and "conll" not in more
+
+
+@pytest.mark.parametrize("method", ["llama", "ohc"])
+def test_overlapping_clusters(cladify, points: np.ndarray, tree, method: str) -> None:
+    assert cladify("fit", "x.npy", "-m", method, "--out", "x.dag", "-q").code == 0
+    data = cladify("score", "x.dag", "--labels", "y.txt", "--json").json
+    dag = package.ClusterDag.load("x.dag")
+    y = np.repeat([0, 1], 3)
+    assert data["jaccard_per_node"] == pytest.approx(package.metrics.jaccard_per_node(dag, y))
+    assert "dendrogram_purity" not in data
+    done = cladify("score", "x.dag", "x.npy")
+    assert done.code == 1 and "no objective and no cut" in done.err
+
+
 def test_the_metric_says_which_objective(cladify, tree) -> None:
     data = cladify("score", "t.tree", "x.npy", "--metric", "euclidean", "--json").json
     assert [(entry["objective"], entry["metric"]) for entry in data["scores"]] == [("ckmm", "euclidean")]
@@ -45,6 +66,8 @@ def test_the_metric_says_which_objective(cladify, tree) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
+        ("score t.tree", "Give the vectors the tree was built from, --labels"),
+        ("score t.tree x.npy -k 2", "give --labels too"),
         ("score t.tree few.npy", "few.npy has 2 vectors and t.tree has 6 leaves"),
         ("score t.tree x.npy --labels few.txt", "there are 2 labels in few.txt for 6 leaves in t.tree"),
         ("score t.tree x.npy --objective mwx", "is not known"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from cladify.errors import InvalidInput
-from cladify.metrics import b_cubed, ceaf_e
+from cladify.metrics import b_cubed, ceaf_e, conll, muc
 
 few = st.integers(-1, 5)
 
@@ -35,6 +35,15 @@ def test_by_the_definition(pairs):
     score = ceaf_e(labels, y)
     assert score[:2] == pytest.approx((total / len(predicted), total / len(true)))
     assert score.f1 == pytest.approx(2 * total / (len(predicted) + len(true)))
+
+    def links_found(clusters, others):
+        """By the definition: what is left of a cluster once the others have parted it."""
+        found = sum(len(c) - sum(1 for other in others if c & other) for c in clusters)
+        needed = sum(len(c) - 1 for c in clusters)
+        return found / needed if needed else 0.0
+
+    assert muc(labels, y)[:2] == pytest.approx((links_found(predicted, true), links_found(true, predicted)))
+    assert conll(labels, y) == pytest.approx((muc(labels, y).f1 + b_cubed(labels, y).f1 + score.f1) / 3)
 
 
 def test_the_right_answer_and_bad_input():

@@ -1,6 +1,6 @@
 """Trees and cuts against labels: every metric against its definition, written out over pairs and sets."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -49,6 +49,16 @@ def test_purity_against_its_definition(case):
     assert found.exact
     assert found == pytest.approx(naive_purity(tree, y), rel=1e-12)
     assert metrics.dendrogram_purity(tree, y, n_jobs=1) == found
+
+    naive, known = NaiveTree(tree), np.flatnonzero(np.asarray(y) >= 0)
+    ordered = []
+    for i, j in product(known.tolist(), repeat=2):
+        if y[i] == y[j]:
+            below = [k for k in naive.members[naive.lca(i, j)] if y[k] >= 0]
+            ordered.append(sum(y[k] == y[i] for k in below) / len(below))
+    assert metrics.dendrogram_purity(tree, y, self_pairs=True) == pytest.approx(np.mean(ordered), rel=1e-12)
+    sampled = metrics.dendrogram_purity(tree, y, self_pairs=True, n_samples=50, random_state=0)
+    assert not sampled.exact and sampled.interval[0] <= sampled <= sampled.interval[1]
 
 
 def test_purity_against_higra():

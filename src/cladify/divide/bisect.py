@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from cladify import _core
 from cladify._estimator import TreeEstimator
 from cladify._kit.memory import check_memory
 from cladify._kit.parallel import resolve_jobs
-from cladify._kit.params import Check, check_float, check_random_state, choice, integer, optional
+from cladify._kit.params import Check, check_float, check_random_state, choice, integer, number, optional
 from cladify._kit.progress import Progress
 from cladify.data.points import Points
 from cladify.divide._rows import leaf_counter
@@ -32,6 +33,14 @@ def _auto_or_number(high: float) -> Check:
             raise InvalidInput(f"{name} must be 'auto' or a number in [0, {high:g}], got {value!r}.")
 
     return check
+
+
+def _one_or_many_rates(name: str, value: Any) -> None:
+    rates = [value] if np.ndim(value) == 0 else list(value)
+    if not rates:
+        raise InvalidInput(f"{name} must be a number above 0 or a sequence of them, got {value!r}.")
+    for rate in rates:
+        check_float(name, rate, low=0.0, open_low=True)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -75,10 +84,16 @@ class BisectConquer(TreeEstimator):
         Imbalance: sides of (½ − δ)m and (½ + δ)m points; 0 is the balanced case.
     theta : int, optional
         Parts of up to this many points are finished by average linkage or, with ``delta="auto"``, by further splits
-        where those are worth more. None: everything up to 5000 points at once, larger sets from 64 points on.
+        where those are worth more. None: everything up to 5000 points at once, so that a small set is split at all only
+        where that is worth more than average linkage; larger sets from 64 points on.
     rounding : "threshold" or "random"
         "threshold": the best threshold, then improvement. "random": point i goes to the first side with probability
-        :math:`(1 + x_i)/2`, as in algorithm 1, and stays there.
+        :math:`(1 + x_i)/2`, as in algorithm 1, and stays there: sides have the sizes asked for on average only.
+    noise : float
+        Variance of the normal numbers that a start is projected from, r in algorithm 1.
+    learning_rate : float or sequence of float, optional
+        :math:`\eta_t`, of all steps or one a step (the last one for all later steps), in the unit of 1/W. None: twice
+        :math:`\lVert x\rVert / \lVert W x\rVert`, which needs no tuning.
     inside : "auto" or float in [0, 1]
         How good the trees inside the sides are taken to be: 0 is a random tree, 1 the bound over triples. "auto" tries
         a few values on samples of 1024 points, and takes 0.5 on graphs and matrices; ``tree.info["inside"]``.
@@ -86,6 +101,10 @@ class BisectConquer(TreeEstimator):
         Starts a split.
     n_iter : int
         Gradient steps a start.
+    preset : "paper", optional
+        Algorithms 1 and 2 as printed: one start of imbalance 0, random rounding, nothing improved afterwards, and
+        average linkage of parts of up to 100 points, the least of the paper's usual values. It sets parameters that are
+        at their defaults: another δ, θ or number of starts stays.
     n_clusters : int, optional
         Cut the tree into this many clusters: ``labels_``.
     distance_threshold : float, optional
@@ -121,17 +140,24 @@ class BisectConquer(TreeEstimator):
         "theta": optional(integer(low=1)),
         "rounding": choice("threshold", "random"),
         "inside": _auto_or_number(1.0),
+        "noise": number(low=0.0, open_low=True),
+        "learning_rate": optional(_one_or_many_rates),
         "n_init": integer(low=1),
         "n_iter": integer(low=1),
     }
+
+    _presets: ClassVar = {"paper": {"delta": 0.0, "theta": 100, "rounding": "random", "n_init": 1}}
 
     metric: Any = "sqeuclidean"
     delta: float | str = "auto"
     theta: int | None = None
     rounding: str = "threshold"
     inside: float | str = "auto"
+    noise: float = 1.0
+    learning_rate: float | Sequence[float] | None = None
     n_init: int = 4
     n_iter: int = 8
+    preset: str | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1
@@ -141,19 +167,20 @@ class BisectConquer(TreeEstimator):
             raise InvalidInput(
                 "A bisection counts every row once and takes no sample_weight; repeat rows, or use method='kmeans'."
             )
+        asked = self._with_preset()
         random = check_random_state(self.random_state)
         weights = find_weights(points, random, n_jobs=self.n_jobs, report=report)
         n, threads = weights.n_points, resolve_jobs(self.n_jobs)
-        theta = min(self.theta or (_SMALL_SET if n <= _SMALL_SET else _THETA), n)
+        theta = min(asked.theta or (_SMALL_SET if n <= _SMALL_SET else _THETA), n)
         check_memory(4 * threads * theta**2, f"average linkage of {theta} points", "use a smaller theta.")
-        parameters = self._parameters(theta, int(random.integers(2**63)))
+        parameters = asked._parameters(theta, int(random.integers(2**63)))
         parameters.sign = weights.sign
         parameters.height_shift, parameters.height_scale = weights.to_height
         with leaf_counter(report, "bisect", n) as on_leaves:
             parent, height, inside = weights.run(parameters, threads, on_leaves)
         np.maximum(height, 0.0, out=height)
         parent.flags.writeable = height.flags.writeable = False  # ours to give away: Tree need not copy them
-        info = {"method": "bisect", "delta": self.delta, "theta": theta, "inside": inside, **weights.info}
+        info = {"method": "bisect", "delta": asked.delta, "theta": theta, "inside": inside, **weights.info}
         return Tree(parent, height, info=info)
 
     def _parameters(self, theta: int, seed: int) -> Any:
@@ -161,6 +188,8 @@ class BisectConquer(TreeEstimator):
         parameters.delta = -1.0 if isinstance(self.delta, str) else float(self.delta)
         parameters.inside = -1.0 if isinstance(self.inside, str) else float(self.inside)
         parameters.random_rounding = self.rounding == "random"
+        parameters.noise = float(self.noise)
+        parameters.rates = [] if self.learning_rate is None else np.ravel(self.learning_rate).tolist()
         parameters.n_init, parameters.n_iter = self.n_init, self.n_iter
         parameters.n_improve, parameters.n_full = 8, 3
         parameters.n_sample, parameters.n_groups = 2048, 64

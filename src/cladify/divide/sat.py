@@ -23,6 +23,8 @@ from cladify.tree import Tree
 
 __all__ = ["SatConquer"]
 
+_TRIED = 16  # points of T that are looked at before the exchanges end
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SatConquer(TreeEstimator):
@@ -57,12 +59,15 @@ class SatConquer(TreeEstimator):
         As in :class:`~cladify.BisectConquer`.
     theta : int, optional
         Parts of up to this many points are finished by average linkage; 1 is bisection down to the points. None: sets
-        of up to 5000 points, the most that the paper finishes so, at once, and larger sets from 64 points on. Sets with
-        a few far points, which balanced bisections tear apart, gain most from a large one.
+        of up to 5000 points, the most that the paper finishes so, at once (O₃ is then average linkage), and larger
+        sets from 64 points on. Sets with a few far points, which balanced bisections tear apart, gain most from a large
+        one.
     n_init : int
         Starts of the partition, and of every bisection.
     n_iter : int
         Largest number of steps a start.
+    preset : "paper", optional
+        Algorithms 4 and 5 as printed, which bisect down to the points: ``theta=1`` where theta is not given.
     n_clusters : int, optional
         Cut the tree into this many clusters: ``labels_``.
     distance_threshold : float, optional
@@ -95,10 +100,13 @@ class SatConquer(TreeEstimator):
 
     _checks: ClassVar = {"theta": optional(integer(low=1)), "n_init": integer(low=1), "n_iter": integer(low=1)}
 
+    _presets: ClassVar = {"paper": {"theta": 1}}
+
     metric: Any = "sqeuclidean"
     theta: int | None = None
     n_init: int = 4
     n_iter: int = 50
+    preset: str | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1
@@ -132,7 +140,7 @@ class SatConquer(TreeEstimator):
         return BisectConquer(
             metric=self.metric,
             delta=0.0,
-            theta=self.theta,
+            theta=self._with_preset().theta,
             n_init=self.n_init,
             random_state=int(random.integers(2**31)),
             n_jobs=self.n_jobs,
@@ -161,8 +169,9 @@ def max_2sat(part: Part, sign: float, random: np.random.Generator, n_init: int =
     n = part.size
     below = n // 2
     best, least = np.ones(n, dtype=bool), np.inf
-    for _ in range(n_init):
-        z = np.full(n, below / n) + 0.1 * random.standard_normal(n) * min(below, n - below) / n
+    for start in range(n_init):
+        spread = (0.1 if start % 2 == 0 else 2.0) * min(below, n - below) / n  # near the middle, and far from it
+        z = np.full(n, below / n) + spread * random.standard_normal(n)
         inside = _descend(part, sign, np.clip(z, 0.0, 1.0), below, n_iter)
         value = 0.5 * sign * float(inside @ part.product(inside))
         if value < least:
@@ -191,17 +200,21 @@ def _descend(part: Part, sign: float, z: np.ndarray, below: int, n_iter: int) ->
 
 
 def _swap(part: Part, sign: float, inside: np.ndarray, n_iter: int) -> np.ndarray:
-    """Exchange the worst point of T with the best one of S while the weight inside T falls."""
+    """Exchange a point of T, the worst ones first, with the best one of S while the weight inside T falls."""
     for _ in range(n_iter):
         cost = sign * part.product(inside)
-        out = int(np.argmax(np.where(inside > 0, cost, -np.inf)))
-        alone = np.zeros(part.size)
-        alone[out] = 1.0
-        change = cost - cost[out] - sign * part.product(alone)
-        come = int(np.argmin(np.where(inside > 0, np.inf, change)))
-        if change[come] >= -1e-12 * max(1.0, abs(float(cost @ inside))):
+        least = -1e-12 * max(1.0, abs(float(cost @ inside)))
+        worst = np.argsort(np.where(inside > 0, -cost, np.inf), kind="stable")[: min(_TRIED, int(inside.sum()))]
+        for out in worst:
+            alone = np.zeros(part.size)
+            alone[out] = 1.0
+            change = cost - cost[out] - sign * part.product(alone)
+            come = int(np.argmin(np.where(inside > 0, np.inf, change)))
+            if change[come] < least:
+                inside[out], inside[come] = 0.0, 1.0
+                break
+        else:
             break
-        inside[out], inside[come] = 0.0, 1.0
     return inside
 
 

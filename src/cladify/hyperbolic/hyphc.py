@@ -85,6 +85,9 @@ class HypHC(TreeEstimator):
     patience : int, optional
         Stop when so many looks at the discrete cost, one every twentieth of the steps, have brought nothing better, but
         not in the first half.
+    preset : "paper", optional
+        The printed algorithm: random starts, triplets drawn one by one (blocks of three points), no returns to the best
+        tree, no early stop. It sets parameters that are at their defaults; the paper takes the best of five seeds.
     n_snapshots : int
         How many embeddings to keep on the way, for :func:`cladify.plot.save_film`: those of the start that has the best
         tree after its first descent.
@@ -134,6 +137,8 @@ class HypHC(TreeEstimator):
         "n_snapshots": integer(low=0),
     }
 
+    _presets: ClassVar = {"paper": {"init": "random", "block_size": 3, "n_rounds": 0, "n_init": 1, "patience": None}}
+
     metric: Any = "cosine"
     init: str | Tree = "auto"
     n_init: int | None = None
@@ -147,11 +152,18 @@ class HypHC(TreeEstimator):
     refine: bool = False
     patience: int | None = 10
     n_snapshots: int = 0
+    preset: str | None = None
     distance_threshold: float | None = None
     random_state: Any = None
     n_jobs: int | None = -1
 
     def _fit(self, points: Points, report: Progress) -> Tree:
+        if self.preset is not None:
+            asked = self._with_preset()
+            tree = asked._fit(points, report)
+            for name in ("embedding_", "losses_", "snapshots_", "cost_"):
+                setattr(self, name, getattr(asked, name))
+            return tree
         if not points.uniform:
             raise InvalidInput(
                 "Triplets count every row once and take no sample_weight; repeat rows, or use method='kmeans'."

@@ -9,6 +9,8 @@ mutual information and their like are in ``sklearn.metrics`` and take the labels
 `best_f1`                 the best pairwise F1 among all cuts of a tree, or its heights, or its rounds
 `b_cubed`                 precision and recall of the cluster of an item, for entity resolution
 `ceaf_e`                  clusters and entities paired one to one
+`muc`                     links between the items of an entity
+`conll`                   the mean F1 of the three
 `jaccard_per_label`       how well each class is found as a node (or flat cluster, or node of a DAG)
 `jaccard_per_point`       the same, weighted by the size of the class
 `jaccard_per_node`        how well each node is explained by a class
@@ -22,7 +24,7 @@ mutual information and their like are in ``sklearn.metrics`` and take the labels
 
 from cladify.metrics.agreement import cophenetic_correlation, triplet_agreement
 from cladify.metrics.cost import dp_means_cost
-from cladify.metrics.entities import EntityScore, b_cubed, ceaf_e
+from cladify.metrics.entities import EntityScore, b_cubed, ceaf_e, conll, muc
 from cladify.metrics.estimate import Estimate
 from cladify.metrics.jaccard import BudgetCurve, jaccard_curve, jaccard_per_label, jaccard_per_node, jaccard_per_point
 from cladify.metrics.label_mw import LabelMW, label_mw
@@ -39,6 +41,7 @@ __all__ = [
     "b_cubed",
     "best_f1",
     "ceaf_e",
+    "conll",
     "cophenetic_correlation",
     "dendrogram_purity",
     "dp_means_cost",
@@ -47,6 +50,7 @@ __all__ = [
     "jaccard_per_node",
     "jaccard_per_point",
     "label_mw",
+    "muc",
     "pairwise_f1",
     "triplet_agreement",
 ]

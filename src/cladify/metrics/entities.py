@@ -1,4 +1,4 @@
-"""How well flat clusters are entities: B³ and CEAF, beside pairwise F1."""
+"""How well flat clusters are entities: MUC, B³, CEAF-e and their mean, beside pairwise F1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from cladify._kit.params import check_labels
 from cladify.errors import InvalidInput
 
-__all__ = ["EntityScore", "b_cubed", "ceaf_e"]
+__all__ = ["EntityScore", "b_cubed", "ceaf_e", "conll", "muc"]
 
 
 class EntityScore(NamedTuple):
@@ -92,6 +92,55 @@ def ceaf_e(labels: Any, y: Any) -> EntityScore:
     worth = csr_array((likeness, (cluster, entity)), shape=(m, k + m))
     total = float(np.asarray(worth[rows, columns]).sum())
     return _score(total / m, total / k)
+
+
+def muc(labels: Any, y: Any) -> EntityScore:
+    r"""MUC: how many links each entity needs, and how many of them the clusters have.
+
+    .. math:: \mathrm{Rec} = \frac{\sum_R |R| - p(R)}{\sum_R |R| - 1}
+
+    where p(R) is the number of clusters that entity R falls into; the precision is the same with clusters and entities
+    changed over. Items that are alone count nowhere, and where nothing could be linked a score is 0.
+
+    Parameters
+    ----------
+    labels, y : arrays of shape (n,)
+        As in :func:`b_cubed`.
+
+    Examples
+    --------
+    >>> score = muc([0, 0, 1, 1], [0, 0, 0, 1])
+    >>> score.precision, score.recall, score.f1
+    (0.5, 0.5, 0.5)
+
+    References
+    ----------
+    Vilain, Burger, Aberdeen, Connolly, Hirschman. A model-theoretic coreference scoring scheme. 1995.
+    """
+    _, _, common, predicted, true = _overlaps(labels, y)
+    linked = int(common.sum()) - len(common)
+    possible = int(common.sum()) - len(predicted), int(common.sum()) - len(true)
+    return _score(*(linked / links if links else 0.0 for links in possible))
+
+
+def conll(labels: Any, y: Any) -> float:
+    """The mean F1 of MUC, B³ and CEAF-e, by which shared tasks on coreference rank.
+
+    Parameters
+    ----------
+    labels, y : arrays of shape (n,)
+        As in :func:`b_cubed`.
+
+    Examples
+    --------
+    >>> round(conll([0, 0, 1, 1], [0, 0, 0, 1]), 3)
+    0.646
+
+    References
+    ----------
+    Pradhan et al. CoNLL-2012 shared task: modeling multilingual unrestricted coreference in OntoNotes. 2012.
+    """
+    return (muc(labels, y).f1 + b_cubed(labels, y).f1 + ceaf_e(labels, y).f1) / 3.0
 
 
 def _score(precision: float, recall: float) -> EntityScore:

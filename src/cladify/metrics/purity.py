@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cladify._kit.params import check_int, check_random_state
+from cladify._kit.params import check_bool, check_int, check_random_state
 from cladify.errors import InvalidInput
 from cladify.metrics._truth import Cover, labelled, threads_for
 from cladify.metrics.estimate import Estimate
@@ -17,7 +17,13 @@ __all__ = ["dendrogram_purity"]
 
 
 def dendrogram_purity(
-    tree: Tree, y: Any, *, n_samples: int | None = None, random_state: Any = None, n_jobs: int | None = -1
+    tree: Tree,
+    y: Any,
+    *,
+    self_pairs: bool = False,
+    n_samples: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = -1,
 ) -> Estimate:
     r"""Purity of the smallest node around two points of the same class, on average over all such pairs.
 
@@ -35,6 +41,8 @@ def dendrogram_purity(
     tree : Tree
     y : array of shape (n,)
         Class of each leaf; leaves with -1 are left out.
+    self_pairs : bool
+        Count all ordered pairs, also of a point and itself (which is pure), over :math:`\sum_c |C_c|^2`, as in [3]_.
     n_samples : int, optional
         Sample so many pairs, with replacement, in place of the exact value.
     random_state : None, int or Generator
@@ -58,19 +66,32 @@ def dendrogram_purity(
 
     References
     ----------
-    Heller and Ghahramani, Bayesian hierarchical clustering, ICML 2005. Kobren et al., A hierarchical algorithm for
-    extreme clustering, KDD 2017.
+    .. [1] Heller and Ghahramani. Bayesian hierarchical clustering. ICML 2005.
+    .. [2] Kobren, Monath, Krishnamurthy and McCallum. A hierarchical algorithm for extreme clustering. KDD 2017.
+    .. [3] Naumov, Yaroslavtsev and Avdiukhin. Objective-based hierarchical clustering of deep embedding vectors. AAAI
+       2021, appendix D.
     """
     tree = only_tree(tree, "dendrogram purity", "jaccard_per_point")
     tree, codes = labelled(tree, y)
     cover = Cover.of_codes(codes)
     pairs = cover.label_size * (cover.label_size - 1) // 2
-    if not pairs.any():
+    check_bool("self_pairs", self_pairs)
+    if not pairs.any() and not (self_pairs and len(pairs)):
         raise InvalidInput("Dendrogram purity looks at pairs of leaves with equal labels, and y has none.")
     if n_samples is not None:
-        return _sampled(tree, codes, pairs, check_int("n_samples", n_samples, low=2), random_state)
-    sums = cover.on(tree).purity_sums(tree._lca, tree.size, threads_for(n_jobs, tree.n_leaves))
-    return Estimate(sums.sum() / pairs.sum())
+        found = _sampled(tree, codes, pairs, check_int("n_samples", n_samples, low=2), random_state)
+    else:
+        sums = cover.on(tree).purity_sums(tree._lca, tree.size, threads_for(n_jobs, tree.n_leaves))
+        found = Estimate(sums.sum() / max(pairs.sum(), 1))
+    return _with_self_pairs(found, int(pairs.sum()), len(codes)) if self_pairs else found
+
+
+def _with_self_pairs(found: Estimate, pairs: int, n: int) -> Estimate:
+    """Every pair twice, and n pairs of purity 1."""
+    share = n / (2 * pairs + n)
+    low, high = (share + (1.0 - share) * end for end in found.interval)
+    value = share + (1.0 - share) * float(found)
+    return Estimate(value) if found.exact else Estimate(value, (low, high), found.n_samples)
 
 
 def _sampled(tree: Tree, codes: np.ndarray, pairs: np.ndarray, n_samples: int, random_state: Any) -> Estimate:
