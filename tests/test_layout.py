@@ -96,7 +96,7 @@ THEMES = {
     "io": {"fuzz", "hostile"},
     "metrics": {"labels", "large"},
     "neighbors": {"conformance"},
-    "online": {"attacks", "changes", "histories", "kills", "mutable", "removal"},
+    "online": {"attacks", "changes", "histories", "kills", "mutable", "removal", "printed"},
     "plot": {"pictures"},
     "refinement": {"sources"},
     "taxonomy": {"safety", "stateful"},

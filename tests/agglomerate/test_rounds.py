@@ -373,3 +373,11 @@ def test_what_is_exactly_at_the_distance_threshold_joins(thresholds):
         assert cls(metric="precomputed", distance_threshold=0.59, **params).fit(D).labels_.tolist() == [0, 1, 2]
     if thresholds != [0.2, 0.6, 0.9]:
         assert SCC(metric="euclidean", distance_threshold=0.5, **scc).fit(X).labels_.tolist() == [0, 0, 1]
+
+
+def test_exponential_thresholds_are_those_of_the_thesis():
+    """m (M/m)^(i/L) over the distances of the graph; with doubling steps theorem 4 holds."""
+    X = np.array([[0.0], [1.0], [3.0], [40.0], [42.0], [100.0]])
+    rounds = SCC(metric="euclidean", n_neighbors=5, n_rounds=9, thresholds="exponential").fit(X).rounds_
+    printed = 1.0 * (100.0 / 1.0) ** (np.arange(9) / 8)
+    assert all(np.isclose(printed, t).any() for t in rounds.threshold)

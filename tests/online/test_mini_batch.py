@@ -110,6 +110,19 @@ def test_one_batch_is_the_batch_method(seed, n, k, rounds):
     assert nodes_of(online.tree_) == batch
 
 
+def test_batches_schedules_and_given_thresholds():
+    X = blobs(90, seed=2)
+    online = MiniBatchSCC(batch_size=20).fit(X)
+    parts = MiniBatchSCC()
+    for start in range(0, 90, 20):
+        parts.partial_fit(X[start : start + 20], ids=list(range(start, min(start + 20, 90))))
+    assert nodes_of(online.tree_) == nodes_of(parts.tree_)
+    given = MiniBatchSCC(thresholds=np.geomspace(1.0, 1e-3, 30)).fit(X)
+    assert nodes_of(given.tree_) == nodes_of(MiniBatchSCC(thresholds="geometric", n_rounds=30).fit(X).tree_)
+    with pytest.raises(CladifyError, match="similarities above 0 that fall"):
+        MiniBatchSCC(thresholds=[0.5, 0.6]).fit(X)
+
+
 def naive_levels(W, thresholds):
     """SCC by its definition: all clusters of all rounds with more than one point."""
     n = len(W)

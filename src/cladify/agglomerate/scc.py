@@ -19,7 +19,7 @@ from cladify.tree import Tree
 
 __all__ = ["SCC"]
 
-_SCHEDULES = ("geometric", "linear", "quantile")
+_SCHEDULES = ("geometric", "linear", "quantile", "exponential")
 _LAST = 1e-3  # where the schedules end: this share of the way up from the floor to the largest similarity
 
 
@@ -49,13 +49,14 @@ class SCC(RoundsEstimator):
         linkage of the vectors (``sqeuclidean``, ``cosine``, ``dot``) in O(n²) time and linear memory.
     n_rounds : int
         Number of thresholds L, where they are not given. The work grows only with what merges.
-    thresholds : {"geometric", "linear", "quantile"} or array
+    thresholds : {"geometric", "linear", "quantile", "exponential"} or array
         An array of similarities in decreasing order or, for a metric that is a distance, of distances in increasing
         order. ``"linear"`` goes in equal steps from the largest similarity M of two points to m, a thousandth of it.
         ``"geometric"``: similarities :math:`M (m/M)^{i/L}`; for distances, doubling from the smallest one above 0 to
         half of the largest D, then geometric in what is left of D (if the doubling takes more than half of the
         rounds, by larger steps). ``"quantile"``: quantiles of the similarities of the pairs with an edge; clusters
-        that are less similar than any such pair stay apart until the top.
+        that are less similar than any such pair stay apart until the top. ``"exponential"``: for distances the
+        thesis' :math:`m (M/m)^{i/L}` from the smallest one above 0 to the largest; similarities as by "geometric".
     until_stable : bool
         Repeat each threshold until nothing merges any more, as algorithm 9 does; by default every threshold gets one
         round, which the thesis found to be as good.
@@ -180,6 +181,8 @@ def _schedule(name: str, n_rounds: int, scale: Scale) -> np.ndarray:
     if largest <= 0:
         return np.full(1, scale.top)
     nearest = min(max(scale.nearest, largest * 2.0**-60), largest / 2)
+    if name == "exponential":
+        return scale.ceiling - np.geomspace(nearest, largest, n_rounds)
     doublings = int(np.ceil(np.log2(largest / 2 / nearest))) + 1
     low = min(doublings, (n_rounds + 1) // 2)
     ratio = (largest / 2 / nearest) ** (1.0 / max(low - 1, 1))

@@ -42,6 +42,9 @@ class VaDE(VAE):
     ``start="graph"`` the loss has one more term, :math:`-g \log \gamma_{c(x)}`, with c(x) the row's cluster at the
     start. Without it the components drift off to others that have the same loss and mean less (``docs/embed.md``).
 
+    Printed, the weights π of the mixture are 1/k each and its components have one variance, σ²I; here both are learned,
+    with a variance a coordinate.
+
     Parameters
     ----------
     n_components : int

@@ -17,12 +17,13 @@ from cladify.online._state import State
 __all__ = ["Greedy", "Grinch", "Rotate"]
 
 Linkage = str | Callable[[np.ndarray, np.ndarray], float]
+_OVER_PAIRS = {"single": np.max, "complete": np.min}  # linkages that look at all pairs of two clusters
 _NO_CAP = np.iinfo(np.int64).max
 
 
 def _check_linkage(name: str, value: Any) -> None:
     if not callable(value):
-        check_choice(name, value, ("average", "centroid"))
+        check_choice(name, value, ("average", "centroid", *_OVER_PAIRS))
 
 
 @dataclass(eq=False, repr=False)
@@ -52,8 +53,12 @@ class _Incremental(OnlineTree):
             )
         return state
 
+    @property
+    def _needs_rows(self) -> bool:
+        return callable(self.linkage) or self.linkage in _OVER_PAIRS
+
     def _insert(self, state: State, leaves: np.ndarray, near: np.ndarray) -> None:
-        if callable(self.linkage):
+        if self._needs_rows:
             if self._steps()[5]:
                 near = self._everyone_before(state, leaves)
             counts = _core.online_given(state.tree, self._of_leaves(state), *self._steps(), leaves, near)
@@ -93,14 +98,15 @@ class _Incremental(OnlineTree):
         return near
 
     def _distances(self, state: State, nodes: np.ndarray) -> np.ndarray:
-        if callable(self.linkage):
-            return 1.0 - np.asarray(_core.online_heights_given(state.tree, self._of_leaves(state), nodes))
+        if self._needs_rows:
+            found = np.asarray(_core.online_heights_given(state.tree, self._of_leaves(state), nodes))
+            return 1.0 - found if callable(self.linkage) else state.rows.heights(found)
         if self.linkage == "centroid":
             return state.rows.heights(_core.online_heights_centroid(state.tree, nodes))
         return state.rows.heights(_core.online_heights_average(state.tree, state.rows.scale, nodes))
 
     def _keep(self, state: State, slots: np.ndarray, X: np.ndarray) -> None:
-        if not callable(self.linkage):
+        if not self._needs_rows:
             return
         leaves = state.items.leaf_of(slots)
         kept = np.empty((0, X.shape[1]), X.dtype) if state.kept is None else state.kept
@@ -113,7 +119,7 @@ class _Incremental(OnlineTree):
         state.kept = kept
 
     def _of_leaves(self, state: State) -> Callable[[np.ndarray, np.ndarray], float]:
-        function: Any = self.linkage
+        function: Any = self.linkage if callable(self.linkage) else _over_pairs(self.linkage, state)
 
         def of_leaves(a: np.ndarray, b: np.ndarray) -> float:
             assert state.kept is not None
@@ -125,6 +131,20 @@ class _Incremental(OnlineTree):
         return of_leaves
 
 
+def _over_pairs(linkage: str, state: State) -> Callable[[np.ndarray, np.ndarray], float]:
+    """The value of a pair does not depend on the clusters it is looked at in, or ties would break at random."""
+    from scipy.spatial.distance import cdist
+
+    rows, choose = state.rows, _OVER_PAIRS[linkage]
+
+    def largest_or_least(a: np.ndarray, b: np.ndarray) -> float:
+        if rows.similarity.kind == "distance":
+            return float(choose(-cdist(a, b, "sqeuclidean")))
+        return float(choose(np.einsum("ik,jk->ij", rows.features(a)[:, :-1], rows.features(b)[:, :-1])))
+
+    return largest_or_least
+
+
 class Greedy(_Incremental):
     r"""Every arriving point becomes the sibling of its nearest neighbour (algorithm 4 of [1]_).
 
@@ -133,7 +153,7 @@ class Greedy(_Incremental):
     Parameters
     ----------
     metric : {"cosine", "dot", "sqeuclidean"}
-    linkage : {"average", "centroid"} or callable
+    linkage : {"average", "centroid", "single", "complete"} or callable
         Gives the heights of the tree, as in :class:`Grinch`.
     search : {"auto", "exact", "cells"}
         How neighbours are found: all rows looked at (``"auto"`` up to 20 000 of them), or those of the nearest cells.
@@ -175,7 +195,7 @@ class Rotate(_Incremental):
     Parameters
     ----------
     metric : {"cosine", "dot", "sqeuclidean"}
-    linkage : {"average", "centroid"} or callable
+    linkage : {"average", "centroid", "single", "complete"} or callable
         As in :class:`Grinch`.
     cap : int, optional
         Steps that a point climbs at most.
@@ -218,14 +238,21 @@ class Grinch(_Incremental):
     .. math:: f(V, L) > \max(f(V, \mathrm{sib}(V)), f(L, \mathrm{sib}(L))),
 
     L is fetched and becomes V's sibling; the subtrees it left behind then look for better siblings among those above.
-    Without the approximations the clusters of any data that the linkage separates (chains, too) are nodes of the tree,
-    in whatever order the points arrive.
+    Without the approximations the clusters of any data that are separated by model under f (each is connected in a
+    graph, and f of two parts is larger where an edge joins them; theorem 3) are nodes of the tree, in whatever order
+    the points arrive. Chains of vectors under single linkage are not: there f also ranks the gaps inside a chain.
+
+    The printed algorithms are read as their text and proofs have it: restructuring (algorithm 7) starts at Z, the
+    sibling that L left behind, not V's (Z and V would have no node between them after the graft, and nothing would be
+    swapped), looks at the siblings of the ancestors of Z, and both tests of lines 14 and 15 of algorithm 6 are made on
+    the same V and L, where equality climbs as well; after a graft the search goes on at the parent of V.
 
     Parameters
     ----------
     metric : {"cosine", "dot", "sqeuclidean"}
-    linkage : {"average", "centroid"} or callable
-        f: the average of the metric over all pairs, the cosine between the sums of two clusters, or a function of the
+    linkage : {"average", "centroid", "single", "complete"} or callable
+        f: the average of the metric over all pairs, the cosine between the sums of two clusters, the largest or least
+        similarity of a pair (whose time grows with the product of their sizes), or a function of the
         rows of two clusters, larger for closer; it need not be symmetric, and is called ``f(V, other)``. The height of
         a node is then 1 − f, or 0 where f is above 1. :class:`cladify.entities.LearnedLinkage` is such a function.
     n_neighbors : int

@@ -9,12 +9,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from cladify import _core
-from cladify._kit.params import Check, integer
+from cladify._kit.params import Check, check_choice, integer, optional
 from cladify._kit.progress import Progress
+from cladify.errors import InvalidInput
 from cladify.online._neighbors import NeighborTree, typical
 from cladify.online._state import State
 
 __all__ = ["MiniBatchSCC"]
+
+_LAST = 1e-3  # where the geometric schedule ends
+
+
+def _check_thresholds(name: str, value: Any) -> None:
+    if isinstance(value, str):
+        check_choice(name, value, ("linear", "geometric"))
+        return
+    values = np.asarray(value, dtype=np.float64)
+    if values.ndim != 1 or not len(values) or not (values > 0).all() or not (np.diff(values) < 0).all():
+        raise InvalidInput(f"{name} must be 'linear', 'geometric' or similarities above 0 that fall, got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -38,7 +50,11 @@ class MiniBatchSCC(NeighborTree):
     metric : {"cosine", "dot", "sqeuclidean"}
     n_neighbors : int
     n_rounds : int
-        Levels: thresholds in equal steps from 1 down.
+        Levels, where thresholds are not given.
+    thresholds : {"linear", "geometric"} or array
+        Similarities in falling order: in equal steps from 1 to 1/n_rounds, in equal ratios from 1 to 0.001, or these.
+    batch_size : int, optional
+        Rows that come together are taken so many at a time. None: all at once, so that ``fit`` is one batch.
     search : {"auto", "exact", "cells"}
         How neighbours of arriving points are found; see :class:`Greedy`.
     n_clusters, distance_threshold : optional
@@ -64,7 +80,8 @@ class MiniBatchSCC(NeighborTree):
 
     References
     ----------
-    .. [1] Monath. Incremental non-greedy clustering at scale. 2022, section 4.2.
+    .. [1] Monath. Incremental non-greedy clustering at scale. 2022, section 4.2. Printed :math:`U^{(0)}` also holds
+       neighbours of arriving points whose own nearest one stays; only those whose neighbours change are in it here.
     """
 
     _method = "mini-batch-scc"
@@ -72,12 +89,16 @@ class MiniBatchSCC(NeighborTree):
         **NeighborTree._checks,
         "n_neighbors": integer(low=1),
         "n_rounds": integer(low=1),
+        "thresholds": _check_thresholds,
+        "batch_size": optional(integer(low=1)),
     }
 
     metric: Any = "cosine"
     _: KW_ONLY
     n_neighbors: int = 25
     n_rounds: int = 400
+    thresholds: Any = "linear"
+    batch_size: int | None = None
     search: str = "auto"
     n_clusters: int | None = None
     distance_threshold: float | None = None
@@ -88,7 +109,11 @@ class MiniBatchSCC(NeighborTree):
 
     @property
     def _thresholds(self) -> np.ndarray:
-        return np.linspace(1.0, 1.0 / self.n_rounds, self.n_rounds)
+        if not isinstance(self.thresholds, str):
+            return np.asarray(self.thresholds, dtype=np.float64)
+        steps = np.linspace if self.thresholds == "linear" else np.geomspace
+        last = 1.0 / self.n_rounds if self.thresholds == "linear" else _LAST
+        return np.asarray(steps(1.0, last, self.n_rounds))
 
     def _make_graph(self, state: State) -> Any:
         return _core.OnlineLevels(state.tree, self.n_neighbors, self._thresholds)
@@ -113,8 +138,11 @@ class MiniBatchSCC(NeighborTree):
             return np.where(weight > 0.0, scale / weight - scale, np.inf)
 
     def _add(self, state: State, named: list[Hashable], X: np.ndarray, weight: np.ndarray, report: Progress) -> None:
-        super()._add(state, named, X, weight, report)
-        state.graph.update()
+        step = self.batch_size or max(len(X), 1)
+        for start in range(0, len(X), step):
+            batch = slice(start, start + step)
+            super()._add(state, named[batch], X[batch], weight[batch], report)
+            state.graph.update()
 
     def _update(self, state: State, known: list[Hashable], X: np.ndarray, weight: np.ndarray) -> None:
         super()._update(state, known, X, weight)
@@ -136,7 +164,7 @@ class MiniBatchSCC(NeighborTree):
         if name == "cosine":
             height = 2.0 * (1.0 - similarity)
         elif name == "sqeuclidean":
-            height = scale / np.maximum(similarity, 0.5 / self.n_rounds) - scale
+            height = scale / np.maximum(similarity, 0.5 * self._thresholds[-1]) - scale
         else:
             height = scale * (1.0 - similarity)
         height[:n] = 0.0
