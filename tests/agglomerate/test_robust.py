@@ -310,3 +310,13 @@ def test_clusters_born_at_an_infinite_density():
     stability = model.condensed_tree_.stability
     assert not np.isnan(stability).any() and np.isinf(model.condensed_tree_.birth).any()
     assert len(np.unique(model.labels_[model.labels_ >= 0])) >= 1
+
+
+@pytest.mark.parametrize("least", [5, 20, 89, 150, 199])
+def test_leaves_are_those_of_scikit_learn_at_every_size(least):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (100, 2)), rng.normal(4, 1, (100, 2))])
+    options = {"min_cluster_size": least, "cluster_selection_method": "leaf", "allow_single_cluster": True}
+    theirs = HDBSCAN(copy=True, **options).fit(X).labels_
+    ours = RobustSingleLinkage(**options).fit(X).labels_
+    assert adjusted_rand_score(theirs, ours) == 1.0 and set(theirs) == set(ours)

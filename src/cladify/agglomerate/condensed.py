@@ -72,14 +72,15 @@ class CondensedTree:
         """The chosen clusters, ascending.
 
         ``"eom"`` takes the disjoint clusters with the largest sum of stabilities, ``"leaf"`` those that never split.
-        The root counts only with ``allow_single_cluster``.
+        The root counts only with ``"eom"`` and ``allow_single_cluster``; where nothing splits, ``"leaf"`` has no
+        cluster, as in scikit-learn.
         """
         check_choice("method", method, SELECTIONS)
         upper = self._upper
         if method == "leaf":
             chosen = np.ones(self.n_clusters, dtype=bool)
             chosen[upper[1:]] = False
-            chosen[0] = chosen[0] and allow_single_cluster
+            chosen[0] = False
             return self.n_points + np.flatnonzero(chosen)
         stability = self.stability.tolist()
         below = [0.0] * self.n_clusters
