@@ -330,6 +330,17 @@ NO_DIRECTION = dict.fromkeys(
     "a zero row has no direction, and cosine is the default",
 )
 NO_SUCH_CUT = "a CF-tree need not have a cut into the number of clusters that the check sets"
+NO_WEIGHTS = dict.fromkeys(
+    (
+        "check_all_zero_sample_weights_error",
+        "check_sample_weights_list",
+        "check_sample_weights_not_an_array",
+        "check_sample_weights_not_overwritten",
+        "check_sample_weights_pandas_series",
+        "check_sample_weights_shape",
+    ),
+    "every row counts once, and weights are refused",
+)
 EXPECTED = {
     **{name: NO_DIRECTION for name, method in METHODS.items() if method.online},
     "bisect": COUNTS_ONCE,
@@ -343,17 +354,7 @@ EXPECTED = {
     "random": {"check_clustering": "a random tree does not look at the data"},
     "random-cut": {"check_clustering": "one random direction need not separate the clusters"},
     "sat": COUNTS_ONCE,
-    "llama": dict.fromkeys(
-        (
-            "check_all_zero_sample_weights_error",
-            "check_sample_weights_list",
-            "check_sample_weights_not_an_array",
-            "check_sample_weights_not_overwritten",
-            "check_sample_weights_pandas_series",
-            "check_sample_weights_shape",
-        ),
-        "every row counts once, and weights are refused",
-    ),
+    **dict.fromkeys(("llama", "ohc"), NO_WEIGHTS),
 }
 
 
