@@ -218,10 +218,11 @@ def test_two_writers(tmp_path):
     assert Taxonomy.load(path).n_items == 320
 
 
-def test_texts_from_a_file_need_no_vectors(tmp_path):
+@pytest.mark.parametrize("as_items", [False, True])
+def test_texts_from_a_file_need_no_vectors(tmp_path, as_items):
     path = tmp_path / "a.taxonomy"
     some = [f"{a} {b}" for a in ("red", "green", "old", "new") for b in ("apple", "engine", "boat", "shoe", "lamp")]
-    Taxonomy.from_texts(some, min_size=2).save(path)
+    Taxonomy.from_texts(some, items=some if as_items else None, min_size=2).save(path)
     taxonomy = Taxonomy.load(path)
     result = taxonomy.update(["tiny apple", "huge engine"])
     assert result.added == [20, 21] and taxonomy.items[-2:] == ["tiny apple", "huge engine"]

@@ -349,7 +349,8 @@ class Taxonomy(Updatable, Shareable):
         taxonomy._embedder = fitted
         taxonomy.info["embedder"] = kind
         empty = sum(not text.strip() for text in texts)
-        taxonomy.info["texts"] = {"empty": empty, "different": len(set(texts)), "items": items is None}
+        are_items = items is None or as_texts(shown) == texts
+        taxonomy.info["texts"] = {"empty": empty, "different": len(set(texts)), "items": are_items}
         _check_top(taxonomy)
         return taxonomy
 
