@@ -165,7 +165,7 @@ RULES: dict[str, Callable[[Given], list[str]]] = {
 def name_sets(wheels: Path | None) -> dict[str, Callable[[], list[str]]]:
     """Name -> texts, on demand: those of the study of vectors, and of wheels headlines and sentences of reviews."""
     known = all_sets(wheels)
-    parts = ("newsgroups, posts", "newsgroups, subject", "Debian", "docstrings by", "manual", "changelog", "health")
+    parts = ("newsgroups, w", "newsgroups, subj", "packages by", "docstrings by", "manual", "changelog", "health")
     found: dict[str, Callable[[], list[str]]] = {
         name: lambda make=make: make()[0]  # type: ignore[misc]
         for name, make in known.items()
