@@ -79,6 +79,11 @@ CALLS: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {
 SEEDED = ("k-means", "HypHC", "gHHC")
 SEEDS = 5
 SLOW = ("HypHC",)
+LINKAGES = ("single", "average", "complete", "ward")
+IRIS = (
+    "no copy of Iris gives the paper's costs: average and complete linkage have 7.911 and 8.329 on scikit-learn's, "
+    "7.918 and 7.988 on UCI's, 7.939 and 7.950 in print"
+)
 
 
 @cache
@@ -250,6 +255,7 @@ def rows() -> Iterator[Row]:
                         setting,
                         lower=True,
                         within=max(copy, near),
+                        cause=IRIS if name == "iris" and method in LINKAGES else "",
                         tier=slow,
                     )
         for method, pure in PURITY.items():
@@ -265,6 +271,7 @@ def rows() -> Iterator[Row]:
                         CALLS[method, setting][0],
                         name,
                         setting,
+                        cause=IRIS if name == "iris" and method in LINKAGES else "",
                         within=1.0 if name == "iris" or method in SEEDED else 0.15,
                         tier=slow,
                         seeds=SEEDS if method in SEEDED else 1,

@@ -67,8 +67,8 @@ TABLES = {"MiniBatchSCC": "table 4.11", "OHAC": "table 4.11"}
 #: Under half a minute of processor time on all of ALOI.
 QUICK = ("Greedy", "Rotate", "MiniBatchSCC")
 DENSITY = (
-    "whether a word is on, .1 as printed, decides it: at .12 the same code gives .872 and .854 "
-    "(datasets.make_model_separated(density=0.12))"
+    "how often a word is on, .1 as printed, decides it: at .12 the same code gives what is printed "
+    "(datasets.make_model_separated)"
 )
 
 
