@@ -133,7 +133,8 @@ $(VENV)/.docs: $(VENV)/.installed
 build/oldest/.installed build/newest/.installed: build/%/.installed: $(BIN)/python pyproject.toml $(NATIVE) packaging/oldest.py
 	$(PYTHON) -m venv build/$*
 	mkdir -p build/$* && { [ $* = newest ] || $(PYTHON) packaging/oldest.py; } > build/$*/constraints.txt
-	build/$*/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -c build/$*/constraints.txt '.[test]'
+	build/$*/bin/python -m pip install --quiet uv
+	build/$*/bin/uv pip install --quiet --python build/$*/bin/python -c build/$*/constraints.txt '.[test]'
 	@touch $@
 
 build/sanitized-%/.installed: $(BIN)/python pyproject.toml $(NATIVE) tests/core/core_tests.cpp

