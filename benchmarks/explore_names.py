@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.explore_names A.taxonomy B.taxonomy …`` opens each in Chromium at 1280 and 1920 pixels: the map
 at four zooms and the tree, whose boxes are those of its rows. It ends with 1 where two overlap or one goes over the
-edge. Names that end in "…" are counted, too.
+edge, or a picture is bare of names. Names that end in "…" are counted, too.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def main(files: list[str]) -> int:
             for width in (1280, 1920):
                 page = browser.new_page(viewport={"width": width, "height": width * 5 // 8})
                 found = [_map(page, explorer.url), _tree(page, explorer.url)]
-                for view, (names, overlap, cut, short) in zip(("map", "tree"), found, strict=True):
-                    line = f"{names} names, {overlap} overlap, {cut} over the edge, {short} shortened"
+                for view, (names, overlap, cut, short, bare) in zip(("map", "tree"), found, strict=True):
+                    line = f"{names} names, {overlap} overlap, {cut} over the edge, {short} shortened, {bare} bare"
                     print(f"{Path(file).stem:16} {width} {view:5} {line}", flush=True)
-                    faults += overlap + cut
+                    faults += overlap + cut + bare
                 page.close()
             explorer.stop()
         browser.close()
@@ -51,12 +51,14 @@ def _ready(page: Any, url: str) -> None:
     page.wait_for_timeout(700)
 
 
-def _map(page: Any, url: str) -> tuple[int, int, int, int]:
+def _map(page: Any, url: str) -> tuple[int, int, int, int, int]:
     _ready(page, url)
     stage = page.locator("#stage").bounding_box()
     total = [0, 0, 0, 0]
     for _ in range(4):
         names = page.evaluate("cladify.labels()")
+        if not names:
+            return total[0], total[1], total[2], total[3], 1
         texts = page.evaluate("cladify.names()")
         total[0] += len(names)
         total[1] += _overlaps(names)
@@ -66,17 +68,17 @@ def _map(page: Any, url: str) -> tuple[int, int, int, int]:
         page.mouse.move(stage["x"] + x + w / 2, stage["y"] + y + h / 2)
         page.mouse.wheel(0, -300)
         page.wait_for_timeout(500)
-    return total[0], total[1], total[2], total[3]
+    return total[0], total[1], total[2], total[3], 0
 
 
-def _tree(page: Any, url: str) -> tuple[int, int, int, int]:
+def _tree(page: Any, url: str) -> tuple[int, int, int, int, int]:
     page.goto("about:blank")
     _ready(page, f"{url}#view=tree")
     stage = page.locator("#stage").bounding_box()
     rows = page.evaluate("cladify.labels()")
     apart = _overlaps([[x + 0.5, y + 0.5, w - 1, h - 1] for x, y, w, h in rows])
     edge = sum(x + w > stage["width"] + 1 or y + h > stage["height"] + 1 or h < LOWEST for x, y, w, h in rows)
-    return len(rows), apart, edge, page.evaluate("cladify.shortened()")
+    return len(rows), apart, edge, page.evaluate("cladify.shortened()"), int(not rows)
 
 
 def _overlaps(boxes: list[list[float]]) -> int:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
@@ -50,6 +51,26 @@ def test_no_two_names_overlap_and_none_is_cut(tab, many, width):
     rows = page.evaluate("cladify.labels()")
     assert pairs_that_overlap([[x + 0.5, y + 0.5, w - 1, h - 1] for x, y, w, h in rows]) == []
     assert all(h >= 17 for *_, h in rows)
+    explorer.stop()
+
+
+def test_groups_are_named_where_they_are_in_sight(tab):
+    tree = cladify.Tree([*np.repeat([120, 121, 122], 40), 123, 123, 123, -1])
+    points = np.stack([np.tile(np.linspace(0, 1, 40), 3), np.repeat([0.0, 0.1, 0.2], 40)], axis=1)  # three long islands
+    explorer = Explorer(open_document(tree, points=points), port=0).start()
+    page = show(tab, explorer.url)
+    every = sorted(page.evaluate("cladify.names()"))
+    assert len(every) == 3
+    stage = page.locator("#stage").bounding_box()
+    for place in (40, 79):  # at one end or at both, the middle of the islands is out of sight
+        x, y = page.evaluate(f"cladify.pointAt({place})")
+        page.mouse.move(stage["x"] + x, stage["y"] + y)
+        for delta in (-900, 900):
+            page.mouse.wheel(0, delta)
+            page.wait_for_timeout(450)
+            assert sorted(page.evaluate("cladify.names()")) == every
+            rows = page.locator("#legend").inner_text()
+            assert all(name in rows for name in every)
     explorer.stop()
 
 

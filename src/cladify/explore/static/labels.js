@@ -21,8 +21,9 @@ export function isOpen(island, scale, side) {
   return island !== undefined && island.reach * scale > TOO_LARGE * side;
 }
 
-// The groups to name: {island, alpha, rank}, by rank and then by size. Those in `whole` stand for their parts at any size.
-export function chosen(islands, root, scale, side, whole) {
+// The groups to name: {island, alpha, rank}, by rank and then by size. Those in `whole` stand for their parts at any size,
+// and so do those of whose parts nothing is in sight.
+export function chosen(islands, root, scale, side, whole, sight) {
   const parts = new Map(), found = [];
   for (const island of islands) {
     if (!parts.has(island.parent)) parts.set(island.parent, []);
@@ -30,7 +31,7 @@ export function chosen(islands, root, scale, side, whole) {
   }
   const visit = (island, rank, alpha) => {
     const inside = parts.get(island.id) ?? [], share = (island.reach * scale) / (TOO_LARGE * side);
-    const open = island.id === root || (share > 1 && inside.length > 1 && !whole.has(island.id));
+    const open = island.id === root || (share > 1 && inside.length > 1 && !whole.has(island.id) && inside.some((part) => sight.at(part)));
     if (!open) found.push({ island, rank, alpha });
     const shown = open ? alpha : alpha * Math.max(0, Math.min(1, (share - FADE[0]) / (FADE[1] - FADE[0])));
     if (shown > 0.25) for (const part of inside) visit(part, open ? rank : rank + 1, shown);
@@ -54,14 +55,15 @@ function measured(ctx, name, room) {
 }
 
 // Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free.
-export function arrange(ctx, candidates, { width, height, place, scale, face, total }, taken) {
+export function arrange(ctx, candidates, { width, height, sight, scale, face, total }, taken) {
   const boxes = [], used = [...taken];
   const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
   const said = new Set(), large = Math.max(1, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen, larger
   for (const { island, rank, alpha } of candidates) {
-    const [x, y] = place(island), plain = island.name.replace(/ \(\d+\)$/, "");
+    const at = sight.at(island), plain = island.name.replace(/ \(\d+\)$/, "");
     if (rank > 0 && said.has(plain)) continue; // "green (2)" says no more than "green"
-    if (x < 0 || y < 0 || x > width || y > height || boxes.length > 150) continue;
+    if (!at || boxes.length > 150) continue;
+    const [x, y] = at;
     const size = Math.round(large * (rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
     ctx.font = `${bold ? "700" : "500"} ${size}px ${face}`;
     const room = Math.min(WIDE + 4 * size, width - 2 * EDGE), { lines, w } = measured(ctx, island.name, room);

@@ -5,6 +5,7 @@ import { Dots } from "./dots.js";
 import { arrange, chosen, isOpen, write } from "./labels.js";
 import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
+import { Sight } from "./sight.js";
 
 const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the largest zoom, and of the pointer
 const QUICK = 12000; // points drawn while the picture moves
@@ -263,22 +264,20 @@ export class PointMap extends Scene {
     if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size, this.quick || this.goal ? QUICK : Infinity)) this.oneByOne(ctx, width, height, view, size, colors);
     this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
-    const candidates = chosen(this.islands, this.nodes.root.id, scale, side, new Set(far ? this.cut?.nodes : []));
-    const place = (island) => [island.x * scale + left, island.y * scale + top];
-    this.boxes = arrange(ctx, candidates, { width, height, place, scale, face: style.face, total: this.nodes.root.size }, this.keep);
+    this.sight = new Sight(this, view, width, height);
+    const candidates = chosen(this.islands, this.nodes.root.id, scale, side, new Set(far ? this.cut?.nodes : []), this.sight);
+    this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {
       const index = this.column ? undefined : this.colorOf(box.island);
       write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
     }
-    [this.last, this.high] = [view, height];
+    this.last = view;
   }
 
-  // The coloured groups whose middle is in the picture, or all of them before the first one.
+  // The coloured groups in sight, or all of them before the first picture.
   namesInView() {
-    if (!this.last || this.camera.zoom < 1.2) return this.names;
-    const { scale, left, top } = this.last, width = 2 * this.last.middle;
-    return this.names.filter(({ x, y }) => x * scale + left > 0 && x * scale + left < width && y * scale + top > 0 && y * scale + top < this.high);
+    return this.sight && this.camera.zoom >= 1.2 ? this.names.filter((island) => this.sight.at(island)) : this.names;
   }
 
   colorOf(island) {
