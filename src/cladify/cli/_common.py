@@ -14,6 +14,7 @@ from cladify._kit.text import escape_controls
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from cladify.taxonomy import Taxonomy
     from cladify.tree import Tree
     from cladify.tree.dag import ClusterDag
 
@@ -179,3 +180,9 @@ def print_outline(tree: Tree | ClusterDag, items: Sequence[str] | None, branches
         text = tree.summary(items, n_clusters=min(branches, tree.n_leaves))
     for line in map(escape_controls, text.splitlines()):
         print(line if width is None or len(line) <= width else line[: width - 1] + "…")
+
+
+def several_texts(made: Taxonomy) -> str | None:
+    """The columns of texts that a taxonomy was made from, where there were several, as one would name them."""
+    column = (made.info.get("source") or {}).get("column")
+    return ",".join(f"{name}:{weight}" for name, weight in column.items()) if isinstance(column, dict) else None

@@ -21,6 +21,7 @@ from cladify.cli._common import (
     count,
     numbers,
     print_json,
+    several_texts,
 )
 
 if TYPE_CHECKING:
@@ -98,9 +99,7 @@ def place(
         check_writable(out)
     made = Taxonomy.load(file)
     reading = Options(encoding, sheet)
-    taken = made.info.get("source")
-    if text is None and isinstance(taken, dict) and isinstance(taken.get("column"), dict):
-        text = ",".join(f"{name}:{weight}" for name, weight in taken["column"].items())  # as the taxonomy was made
+    text = text or several_texts(made)
     if str(source) == STDIN:
         rows = read_source(str(source), text, options=reading)
     elif source.is_dir() or source.suffix.lower() in TEXT_KINDS:

@@ -20,6 +20,7 @@ from cladify.cli._common import (
     count,
     print_json,
     seconds,
+    several_texts,
     show_progress,
 )
 from cladify.cli._namer import Cache, NamerName, who_names
@@ -87,6 +88,7 @@ def update(
     results = []
     taken = ""
     if source is not None:
+        text = text or several_texts(made)
         id_name = ids or next(iter(made.id_names), None)
         if str(source) == STDIN:
             table = read_source(str(source), text, ids=id_name, options=reading)
@@ -98,10 +100,12 @@ def update(
         if table is None:
             new: Any = read_vectors(source, column=columns(column))
         else:
-            options |= {"ids": table.ids, "columns": table.kept}
-            taken = f" (texts: {table.text_column}{f', ids: {table.id_column}' if table.id_column else ''})"
+            options |= {"ids": table.ids, "columns": table.kept_beside(shown)}
+            taken = f" ({table.taken()})"
             told = ["" if value is None else str(value) for value in table.texts]
             new = told if table.vectors is None else table.vectors
+            if shown is None and len(table.text_columns) > 1:
+                shown = table.column(next(iter(table.text_columns)))
             shown = told if shown is None and table.vectors is not None else shown
         namers = {} if asked is None else {"namer": asked.namer, "cache": asked.cache}
         results.append(made.update(new, items=shown, remove=gone, embedder=embedder, **options, **namers))

@@ -12,7 +12,7 @@ from cladify.errors import InvalidInput, InvalidType
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["as_items", "as_texts", "is_plain"]
+__all__ = ["as_items", "as_texts", "is_plain", "joined_texts"]
 
 
 def as_items(items: Any, n: int | None = None, *, what: str = "items") -> pa.Array:
@@ -46,6 +46,18 @@ def as_items(items: Any, n: int | None = None, *, what: str = "items") -> pa.Arr
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, UnicodeError, OverflowError, TypeError):
         return pa.array([_as_text(value) for value in values], pa.string())
+
+
+def joined_texts(columns: Mapping[str, list[Any]], weights: Mapping[str, int]) -> list[Any]:
+    """Columns below each other, each as often as it weighs; one column is as it was.
+
+    >>> joined_texts({"title": ["Oak", None], "body": ["It is old.", "Elm"]}, {"title": 2, "body": 1})
+    ['Oak\\nOak\\nIt is old.', 'Elm']
+    """
+    if len(weights) == 1:
+        return columns[next(iter(weights))]
+    parts = [columns[name] for name, weight in weights.items() for _ in range(weight)]
+    return ["\n".join(str(cell) for cell in row if cell not in (None, "")) for row in zip(*parts, strict=True)]
 
 
 def is_plain(kind: pa.DataType) -> bool:

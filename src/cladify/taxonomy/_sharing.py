@@ -118,10 +118,8 @@ class Shareable(Readable):
         """The taxonomy of a table whose columns are told apart."""
         name = source.text_column
         shown = items if items is not None or name is None else source.column(name)
-        columns = source.kept
-        if items is not None and name is not None and name not in columns.column_names:
-            columns = columns.append_column(name, source.table.column(name))  # it is not what is shown
-        given: dict[str, Any] = {"ids": keep(source.n_rows, source.ids, columns, (source.frame,))}
+        kept = keep(source.n_rows, source.ids, source.kept_beside(items), (source.frame,))
+        given: dict[str, Any] = {"ids": kept}
         if source.vectors is not None:
             texts = source.texts if source.text_columns else None
             made = cls.fit(source.vectors, shown, texts=texts, **given, **options)

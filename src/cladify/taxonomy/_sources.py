@@ -19,6 +19,7 @@ from cladify.errors import FileError, InvalidInput, InvalidType
 from cladify.io import read_vectors
 from cladify.io._tables import ARROW, matrix_of, open_table
 from cladify.taxonomy._columns import objects_to_table
+from cladify.taxonomy._items import joined_texts
 from cladify.taxonomy._kept import columns_of
 from cladify.taxonomy._rows import DEFAULT, LINES, TEXT_KINDS, Options, ending_of, is_vector, read_rows
 
@@ -130,10 +131,7 @@ class Source:
     @property
     def texts(self) -> list[Any]:
         """The texts, one a row: of several columns below each other, each as often as it weighs."""
-        if len(self.text_columns) == 1:
-            return self.column(*self.text_columns)
-        parts = [self.column(name) for name, weight in self.text_columns.items() for _ in range(weight)]
-        return ["\n".join(str(cell) for cell in row if cell not in (None, "")) for row in zip(*parts, strict=True)]
+        return joined_texts({name: self.column(name) for name in self.text_columns}, self.text_columns)
 
     @property
     def ids(self) -> Any:
@@ -150,6 +148,13 @@ class Source:
 
         names = [name for name in self.table.column_names if name not in (self.text_column, self.id_column)]
         return pa.table({name: typed(self.table.column(name)) for name in names})
+
+    def kept_beside(self, items: Any) -> pa.Table:
+        """What is kept beside ``items``: the first column of texts too, where rows are shown as something else."""
+        name = self.text_column
+        if items is None or name is None:
+            return self.kept
+        return self.kept.append_column(name, self.table.column(name))
 
     def column(self, name: str) -> list[Any]:
         """Another column."""

@@ -27,6 +27,7 @@ from cladify.taxonomy._update.beside import fresh_tree, live_metric, open_beside
 from cladify.taxonomy._update.past import Change, Changes, Event, LostEdit, changes_since, now
 from cladify.taxonomy._update.renew import LiveState, events_of, renew, replayed
 from cladify.taxonomy._update.rows import Rows, find_ids, like_ids, numbered, with_rows, without_rows
+from cladify.taxonomy._update.texts import own_texts
 from cladify.text._embed import TextEmbedder
 
 __all__ = ["Updatable", "Update"]
@@ -283,7 +284,12 @@ class Updatable(Readable):
         """Facts, edits and history after the live tree has changed."""
         before = self._now
         old = replace(before.facts, past=facts.past, next_key=before.edited.next_key)
-        found = renew(old, live, state, rows.came, rows.items, rows.kept, whole=kind == "refresh", report=report)
+
+        def texts(some: np.ndarray) -> list[str]:
+            said = own_texts(self.info, rows.items, rows.kept, some)
+            return as_texts(rows.items.take(some.tolist())) if said is None else said
+
+        found = renew(old, live, state, rows.came, rows.items, rows.kept, texts, whole=kind == "refresh", report=report)
         made, edits, lost = replayed(found.facts, before.edits, before.edited)
         when = now()
         names = {int(key): name for key, name in zip(before.edited.keys.tolist(), before.names_of_all(), strict=True)}
@@ -384,8 +390,9 @@ class Updatable(Readable):
             X: Any = live.rows(past.rows)
         else:
             X = self._vectors() if vectors is None else np.asarray(vectors)
-            if X is None and self._embedder is not None and self.info.get("texts", {}).get("items"):
-                X = self._embedder.transform(as_texts(facts.items))
+            if X is None and self._embedder is not None:
+                texts = own_texts(self.info, facts.items, facts.kept)
+                X = None if texts is None else self._embedder.transform(texts)
         if past.rows is None:
             n = self._now.n_items
             past = replace(past, series=secrets.token_hex(8), rows=np.arange(n), next_row=n)

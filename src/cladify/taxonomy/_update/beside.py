@@ -43,8 +43,8 @@ def fresh_tree(facts: Facts, X: Any, metric: str, rows: np.ndarray) -> LiveTree:
     """The live tree of a taxonomy that has none yet: its own binary tree, with neighbours searched once."""
     if X is None or isinstance(X, NeighborGraph):
         raise InvalidInput(
-            "the vectors of this taxonomy are not at hand, and an update needs them: give vectors= (one row an item, "
-            "in its order), or vectors_at= when it is made."
+            "the vectors of this taxonomy are not at hand, and an update needs them: give vectors=, --old-vectors (one "
+            "row an item, in its order), or vectors_at= when it is made."
         )
     X = np.asarray(X.toarray() if is_sparse(X) else X)
     if len(X) != len(rows):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from cladify._kit.text import printable
-from cladify.taxonomy._items import as_texts
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords
 from cladify.taxonomy._names.plain import is_id
 from cladify.text import static_vectors
@@ -23,11 +22,18 @@ _TEXTS, _BESIDE = 200, 40
 
 
 def name_again(
-    tree: Tree, items: Any, groups: Sequence[int], names: list[str], keywords: list[list[Keyword]], central: np.ndarray
+    tree: Tree,
+    items: Any,
+    texts: Callable[[np.ndarray], list[str]],
+    groups: Sequence[int],
+    names: list[str],
+    keywords: list[list[Keyword]],
+    central: np.ndarray,
 ) -> None:
     """Give ``groups`` (nodes) names and keywords in the lists; the other names stay, and new ones differ from them.
 
-    A small tree stands for the large one: the parents of these groups, and the groups in each, with some items.
+    ``texts`` are what some rows say. A small tree stands for the large one: the parents of these groups, and the
+    groups in each, with some items.
     """
     n = tree.n_leaves
     asked = set(groups)
@@ -52,7 +58,7 @@ def name_again(
         parent = parent[:-1]
         parent[-1] = -1
     small = Tree(parent)
-    terms = count_terms(own_words(as_texts(items.take(chosen.tolist()))), min_texts=2)
+    terms = count_terms(own_words(texts(chosen)), min_texts=2)
     at_small = {k + i: v for i, v in enumerate(nodes)}
     wanted = [u for u, v in at_small.items() if v in asked and u < k + g]
     found = node_keywords(small, terms, groups=wanted, vectors=static_vectors) if len(terms) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +67,7 @@ def renew(
     came: np.ndarray,
     items: Any,
     kept: Kept,
+    texts: Callable[[np.ndarray], list[str]],
     *,
     whole: bool = False,
     report: Progress,
@@ -78,6 +80,8 @@ def renew(
         The row of each item before, -1 for an item that is new or has another vector.
     items, kept
         Of the items now.
+    texts : function
+        What some rows say.
     """
     X = live.rows()
     full, now = _full_tree(facts, live, state, X, exact=whole)
@@ -109,7 +113,7 @@ def renew(
     if points is not None:
         points = carry_points(points, match, graph)
     report.update("groups", 2, 3)
-    names, keywords, drift, named = _names(facts, match, items, geometry.central)
+    names, keywords, drift, named = _names(facts, match, items, texts, geometry.central)
     made = Facts(
         base=base,
         items=items,
@@ -174,7 +178,7 @@ def _keys(facts: Facts, match: Matching) -> tuple[np.ndarray, int]:
 
 
 def _names(
-    facts: Facts, match: Matching, items: Any, central: np.ndarray
+    facts: Facts, match: Matching, items: Any, texts: Callable[[np.ndarray], list[str]], central: np.ndarray
 ) -> tuple[list[str], list[list[Keyword]], np.ndarray, list[int]]:
     """Names and keywords: those of the groups before, and new ones for groups that were born or are others by now."""
     tree, n = match.new, match.new.n_leaves
@@ -193,7 +197,7 @@ def _names(
     drift[again] = 1.0
     drift[-1] = 1.0
     if named and facts.has_items:
-        name_again(tree, items, named, names, keywords, central)
+        name_again(tree, items, texts, named, names, keywords, central)
     elif named:
         for v in sorted(named, key=lambda v: -int(tree.size[v])):
             if not names[v - n]:
