@@ -125,11 +125,11 @@ def _edit(taxonomy: Taxonomy, rng: np.random.Generator) -> None:
             taxonomy.merge([group, beside[0]]) if beside else taxonomy.rename(group, f"by hand {i}")
 
 
-def quality(name: str) -> None:
+def quality(name: str, most: int | None) -> None:
     given = SETS[name]()
     rng = np.random.default_rng(0)
-    n = len(given.texts)
-    order = rng.permutation(n)
+    order = rng.permutation(len(given.texts))[:most]
+    n = len(order)
     half = order[: n // 2]
     taxonomy = _build(given, half)
     namer = Counter()
@@ -213,6 +213,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["quality", "speed"])
     parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("--most", type=int, help="only so many items of each set")
     parser.add_argument("--n", type=int, default=60_000)
     parser.add_argument("--d", type=int, default=128)
     given = parser.parse_args()
@@ -221,4 +222,4 @@ if __name__ == "__main__":
         speed(given.n, given.d)
     else:
         for each in given.sets:
-            quality(each)
+            quality(each, given.most)
