@@ -362,7 +362,7 @@ def _print_outline(made: Taxonomy, depth: int, groups: int, examples: int, nodes
 
 def _level(level: Any) -> str:
     stable = "" if level.stability is None else f" ({level.stability:.2f})"
-    return f"{level.n_clusters} groups{stable}"
+    return f"{count(level.n_clusters, 'group')}{stable}"
 
 
 def _described(made: Taxonomy, out: Path) -> dict[str, Any]:
