@@ -68,6 +68,7 @@ def test_verdict(value: float, lower: bool, expected: str) -> None:
 def test_a_bound_is_neither_better_nor_worse() -> None:
     assert verdict(row(is_bound=True), Figure((2.0,))) == "differs"
     assert verdict(row(), Figure(missing="no file")) == "data missing"
+    assert verdict(row(), Figure()) == "not run"
 
 
 def test_two_standard_errors_count_as_the_same() -> None:
@@ -105,6 +106,48 @@ def test_missing_data_are_named_and_tried_again(tmp_path) -> None:
     found = run_rows([lost], tmp_path / "papers.json")
     assert verdict(lost, found[lost.key]) == "data missing"
     assert "zoo.npz is not here" in markdown([lost], found, "quick")
+
+
+def test_a_row_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys) -> None:
+    import cladify.papers._run as module
+    from cladify.cli import run
+
+    def breaks(seed: int) -> float:
+        raise ValueError("no tree\nat all")
+
+    broken = Row("C", "table 0", "broken", 1.0, breaks, "f()", "none")
+    monkeypatch.setattr(module, "_SOURCES", [lambda: iter([broken, row(what="after")])])
+    monkeypatch.setattr(module, "_PICTURES", [])
+    assert run(["papers", "--out", str(tmp_path)]) == 1
+    assert "1 rows failed, 'C table 0 · broken · paper' first" in capsys.readouterr().err
+    kept = load_figures(tmp_path / "papers.json")
+    assert verdict(broken, kept[broken.key]) == "failed" and kept[row(what="after").key].values == (1.0,)
+    text = (tmp_path / "papers.md").read_text()
+    assert "| 1 | ValueError: no tree at all | failed |" in text and "| 1 | 1 | reproduced |" in text
+    mended = row(what="broken")
+    assert run_rows([mended], tmp_path / "papers.json")[mended.key].values == (1.0,)  # tried again
+
+
+def test_runs_that_share_a_folder_make_one_page(tmp_path, monkeypatch) -> None:
+    import cladify.papers._run as module
+    from cladify.cli import run
+
+    rows = [row(what=name) for name in ("a", "b", "c")]
+    path = tmp_path / "papers.json"
+
+    def beside(seed: int) -> float:
+        run_rows([rows[0]], path)  # what another process finds meanwhile stays
+        return 1.0
+
+    object.__setattr__(rows[1], "run", beside)
+    run_rows([rows[1]], path)
+    monkeypatch.setattr(module, "_SOURCES", [lambda: iter(rows)])
+    monkeypatch.setattr(module, "_PICTURES", [])
+    assert run(["papers", "--report", "--out", str(tmp_path)]) == 0
+    assert rows[2].calls == []
+    text = (tmp_path / "papers.md").read_text()
+    assert "2 of the 3 rows whose data are here were measured (Charikar 2 of 3)" in text
+    assert "| 1 | – | not run |" in text and text.count("| 1 | 1 | reproduced |") == 2
 
 
 def test_pictures_are_kept_and_drawn_without_anything_to_fetch(tmp_path) -> None:

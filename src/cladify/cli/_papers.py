@@ -29,6 +29,9 @@ def papers(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for papers.json (figures so far), papers.md and papers.html.")
     ] = Path("out"),
+    report: Annotated[
+        bool, typer.Option("--report", help="Compute nothing: write the pages of what the folder has by now.")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Compute figures that the folder has, too.")] = False,
     check: Annotated[
         Path | None,
@@ -38,6 +41,8 @@ def papers(
     """Compute the figures that the papers print, and say which come out.
 
     Data are looked for in $CLADIFY_DATA; what is missing is named and left out. A run that was stopped goes on.
+    Several runs may share one folder, each with other rows (--paper, --only); --report then makes one page of them. A
+    row that stops with an error is listed as failed, the others go on, and the command ends with code 1.
     """
     from cladify import papers as figures
     from cladify.errors import CladifyError, FileError
@@ -56,15 +61,22 @@ def papers(
     total = len(rows) + len(pictures)
 
     def say(row: Row, figure: Figure, done: int) -> None:
-        told = figure.missing or f"{figure.mean:.4g} here, {figures.verdict(row, figure)}"
+        told = figure.missing or figure.failed or f"{figure.mean:.4g} here, {figures.verdict(row, figure)}"
         print(f"{done}/{total} {row.key}: {row.published:g} printed, {told}", file=sys.stderr, flush=True)
 
     def drew(picture: Picture, figure: Figure, done: int) -> None:
-        print(f"{len(rows) + done}/{total} {picture.key}: {figure.missing or 'drawn'}", file=sys.stderr, flush=True)
+        print(
+            f"{len(rows) + done}/{total} {picture.key}: {figure.missing or figure.failed or 'drawn'}",
+            file=sys.stderr,
+            flush=True,
+        )
 
     kept = out / "papers.json"
-    found = figures.run_rows(rows, kept, again=again, say=say)
-    drawn = figures.run_pictures(pictures, kept, again=again, say=drew)
+    if report:
+        found, drawn = figures.known_figures(rows, kept), figures.known_figures(pictures, kept)
+    else:
+        found = figures.run_rows(rows, kept, again=again, say=say)
+        drawn = figures.run_pictures(pictures, kept, again=again, say=drew)
     (out / "papers.md").write_text(figures.markdown(rows, found, tier), encoding="utf-8")
     (out / "papers.html").write_text(figures.page(rows, found, pictures, drawn), encoding="utf-8")
     for line in figures.summary(rows, found):
@@ -72,6 +84,9 @@ def papers(
     worse = [] if recorded is None else figures.worse_than(rows, found, recorded)
     for line in worse:
         print(line, file=sys.stderr)
+    failed = [key for key, figure in {**found, **drawn}.items() if figure.failed]
+    if failed:
+        raise CladifyError(f"{len(failed)} rows failed, {failed[0]!r} first; see {out / 'papers.md'}.")
     if worse:
         raise CladifyError(f"{len(worse)} verdicts are worse than those in {check}.")
 

@@ -2,7 +2,15 @@
 
 from cladify.papers._data import make_data, needed
 from cladify.papers._row import PAPERS, TIERS, Figure, Picture, Row, verdict
-from cladify.papers._run import all_pictures, all_rows, load_figures, run_pictures, run_rows, worse_than
+from cladify.papers._run import (
+    all_pictures,
+    all_rows,
+    known_figures,
+    load_figures,
+    run_pictures,
+    run_rows,
+    worse_than,
+)
 from cladify.papers._write import markdown, page, share, summary
 
 __all__ = [
@@ -13,6 +21,7 @@ __all__ = [
     "Row",
     "all_pictures",
     "all_rows",
+    "known_figures",
     "load_figures",
     "make_data",
     "markdown",

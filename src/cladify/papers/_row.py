@@ -116,11 +116,15 @@ class Picture:
 
 @dataclass(frozen=True)
 class Figure:
-    """What came out for a row: our values over the seeds, or why there are none; for a picture, its lines."""
+    """What came out for a row: our values over the seeds, or why there are none; for a picture, its lines.
+
+    ``missing`` names data that are not here, ``failed`` the error that a row stopped with.
+    """
 
     values: tuple[float, ...] = ()
     seconds: float = 0.0
     missing: str = ""
+    failed: str = ""
     counts: tuple[float, ...] = ()
     lines: dict[str, list[tuple[float, float]]] | None = None
 
@@ -143,8 +147,12 @@ def verdict(row: Row, figure: Figure) -> str:
     >>> [verdict(row, Figure((value,))) for value in (2.8291, 2.8, 2.9)]
     ['reproduced', 'better', 'worse']
     """
-    if not figure.values:
+    if figure.failed:
+        return "failed"
+    if figure.missing:
         return "data missing"
+    if not figure.values:
+        return "not run"
     if row.setting == "stand-in":
         return "stand-in"
     gain = (row.published - figure.mean) if row.lower else (figure.mean - row.published)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from cladify._kit.atomic import atomic_write
 from cladify._kit.params import check_choice
+from cladify._kit.system import lock_file
 from cladify.errors import FileError
 from cladify.papers import (
     _chami,
@@ -27,7 +28,7 @@ from cladify.papers import (
 from cladify.papers._data import DataMissing
 from cladify.papers._row import PAPERS, TIERS, Figure, Picture, Row, verdict
 
-__all__ = ["all_pictures", "all_rows", "load_figures", "run_pictures", "run_rows", "worse_than"]
+__all__ = ["all_pictures", "all_rows", "known_figures", "load_figures", "run_pictures", "run_rows", "worse_than"]
 
 _SOURCES: list[Callable[[], Iterator[Row]]] = [
     _naumov.rows,
@@ -81,7 +82,8 @@ def run_rows(
     ----------
     rows : list of Row
     path : Path
-        A JSON file that has every figure found so far; written after each row, so a run that was stopped goes on.
+        A JSON file that has every figure found so far; written after each row, so a run that was stopped goes on, and
+        several processes may work on different rows of one file.
     again : bool
         Compute figures that the file has, too.
     say : function (row, figure, how many are done), optional
@@ -107,17 +109,22 @@ def _run_all(
     again: bool,
     say: Callable[[Any, Figure, int], None] | None,
 ) -> dict[str, Figure]:
-    known = load_figures(path) if path.exists() else {}
     found: dict[str, Figure] = {}
     for done, item in enumerate(items, 1):
-        old = known.get(item.key)
-        if again or old is None or old.missing:
-            known[item.key] = old = compute(item)
-            _save(path, known)
+        old = _known(path).get(item.key)
+        if again or old is None or old.missing or old.failed:
+            old = _timed(compute, item)
+            _keep(path, item.key, old)
         found[item.key] = old
         if say is not None:
             say(item, old, done)
     return found
+
+
+def known_figures(items: Sequence[Row | Picture], path: Path) -> dict[str, Figure]:
+    """What the file at ``path`` has for rows or pictures; of the others, that they were not run."""
+    known = _known(path)
+    return {item.key: known.get(item.key, Figure()) for item in items}
 
 
 def worse_than(rows: list[Row], found: dict[str, Figure], recorded: dict[str, Figure]) -> list[str]:
@@ -147,39 +154,48 @@ def _figure(entry: Any) -> Figure:
         tuple(float(v) for v in entry["values"]),
         float(entry["seconds"]),
         str(entry["missing"]),
+        str(entry.get("failed", "")),
         tuple(float(v) for v in entry.get("counts", ())),
         None if lines is None else {str(k): [(float(x), float(y)) for x, y in line] for k, line in lines.items()},
     )
 
 
 def _compute(row: Row) -> Figure:
-    start = time.process_time()
-    try:
-        values = tuple(float(row.run(seed)) for seed in range(row.seeds))
-        counts = [row.count(seed) for seed in range(row.seeds)] if row.count is not None else []
-    except (DataMissing, ImportError) as error:
-        return Figure(missing=_why(error))
-    mean = tuple(float(v) for v in np.mean(counts, axis=0)) if counts else ()
-    return Figure(values, time.process_time() - start, counts=mean)
+    values = tuple(float(row.run(seed)) for seed in range(row.seeds))
+    counts = [row.count(seed) for seed in range(row.seeds)] if row.count is not None else []
+    return Figure(values, counts=tuple(float(v) for v in np.mean(counts, axis=0)) if counts else ())
 
 
 def _trace(picture: Picture) -> Figure:
+    return Figure(lines=picture.lines())
+
+
+def _timed(compute: Callable[[Any], Figure], item: Any) -> Figure:
+    """The figure with its processor time; whatever a row stops with, the others go on."""
     start = time.process_time()
     try:
-        lines = picture.lines()
-    except (DataMissing, ImportError) as error:
-        return Figure(missing=_why(error))
-    return Figure(seconds=time.process_time() - start, lines=lines)
+        figure = compute(item)
+    except DataMissing as error:
+        return Figure(missing=str(error))
+    except ModuleNotFoundError as error:
+        return Figure(missing=f"needs {error.name}")
+    except Exception as error:
+        figure = Figure(failed=" ".join(f"{type(error).__name__}: {error}".split()))
+    return replace(figure, seconds=time.process_time() - start)
 
 
-def _why(error: Exception) -> str:
-    return f"needs {error.name}" if isinstance(error, ImportError) else str(error)
+def _keep(path: Path, key: str, figure: Figure) -> None:
+    """Add one figure to the file, beside what other processes have put there by now."""
+    with open(path.with_suffix(".lock"), "wb") as lock:
+        lock_file(lock.fileno(), wait=True)
+        known = {**_known(path), key: figure}
+        entries = {key: {k: v for k, v in asdict(one).items() if v or k in _KEPT} for key, one in known.items()}
+        with atomic_write(path, "wb") as file:
+            file.write(json.dumps({"figures": entries}, ensure_ascii=False, indent=1).encode())
 
 
-def _save(path: Path, known: dict[str, Figure]) -> None:
-    with atomic_write(path, "wb") as file:
-        entries = {key: {k: v for k, v in asdict(figure).items() if v or k in _KEPT} for key, figure in known.items()}
-        file.write(json.dumps({"figures": entries}, ensure_ascii=False, indent=1).encode())
+def _known(path: Path) -> dict[str, Figure]:
+    return load_figures(path) if path.exists() else {}
 
 
 #: Fields that every entry has; the others only where they say something.

@@ -21,7 +21,11 @@ Every figure below is printed in one of the five papers. "Setting" is `paper` wh
 `default` where it is cladify's own, and `stand-in` where other data stand in for the paper's; ± is the standard
 deviation over our seeds. *Reproduced*: within the rounding of the printed figure and two standard errors of the
 difference, or what other copies of the data and other samples make; of a claim in words, that it holds. *Differs*: a
-property of the data that does not come out. Of the figures whose data are here, {share:.0f} % are reproduced or better.
+property of the data that does not come out. Of the figures that were measured, {share:.0f} % are reproduced or better.
+"""
+_PART = """\
+**Not a whole run**: {known} of the {all} rows whose data are here were measured ({papers}). The share above says
+nothing of the others.
 """
 _ABSENT = """\
 ## What has no row
@@ -38,9 +42,9 @@ GOOD = ("reproduced", "better")
 
 
 def share(rows: list[Row], found: dict[str, Figure]) -> float:
-    """Per cent reproduced or better, of the rows with data."""
+    """Per cent reproduced or better, of the rows that were run; those that failed count, too."""
     told = [verdict(row, found[row.key]) for row in rows]
-    known = [one for one in told if one not in ("data missing", "stand-in")]
+    known = [one for one in told if one not in ("data missing", "not run", "stand-in")]
     return 100.0 * sum(one in GOOD for one in known) / max(len(known), 1)
 
 
@@ -58,6 +62,7 @@ def markdown(rows: list[Row], found: dict[str, Figure], tier: str) -> str:
     minutes = sum(found[row.key].seconds for row in rows) / 60
     parts = [
         _HEAD.format(tier=tier, share=share(rows, found), minutes=minutes),
+        *_part(rows, found),
         *(f"- {line}" for line in summary(rows, found)),
         "",
     ]
@@ -88,12 +93,22 @@ def markdown(rows: list[Row], found: dict[str, Figure], tier: str) -> str:
     return "\n".join([*parts, _ABSENT])
 
 
+def _part(rows: list[Row], found: dict[str, Figure]) -> Iterator[str]:
+    """How much was run, in all and by paper, where that is not everything."""
+    told = [(row.paper, verdict(row, found[row.key])) for row in rows]
+    every = Counter(paper for paper, one in told if one != "data missing")
+    known = Counter(paper for paper, one in told if one not in ("data missing", "not run"))
+    if known != every:
+        papers = ", ".join(f"{PAPERS[p].partition(':')[0].partition(',')[0]} {known[p]} of {every[p]}" for p in every)
+        yield _PART.format(known=known.total(), all=every.total(), papers=papers)
+
+
 def _causes(rows: list[Row], found: dict[str, Figure]) -> Iterator[str]:
     """One line a cause, with the rows that it explains."""
     told = [
         (row, row.deviation or row.cause)
         for row in rows
-        if verdict(row, found[row.key]) not in ("reproduced", "data missing", "stand-in")
+        if verdict(row, found[row.key]) not in ("reproduced", "data missing", "not run", "failed", "stand-in")
     ]
     explained = sorted(((cause, row) for row, cause in told if cause), key=lambda pair: pair[0])
     for cause, group in groupby(explained, key=lambda pair: pair[0]):
@@ -117,7 +132,9 @@ def _values(row: Row, figure: Figure) -> tuple[str, str]:
     """What is printed, and ours, with what was counted beside them."""
     sign = {"value": "", "at least": "≥ ", "at most": "≤ "}[row.claim]
     printed = f"{sign}{row.published:g}" + (f" ± {row.spread:g}" if row.spread else "")
-    here = figure.missing or f"{figure.mean:.4g}" + (f" ± {figure.sd:.2g}" if row.seeds > 1 else "")
+    here = figure.missing or figure.failed or "–"
+    if figure.values:
+        here = f"{figure.mean:.4g}" + (f" ± {figure.sd:.2g}" if row.seeds > 1 else "")
     if row.printed_counts:
         printed += f" ({_counts(row.printed_counts)})"
         here += f" ({_counts(figure.counts)})" if figure.counts else ""
@@ -137,7 +154,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:1100px;margin:2em auto;padding
 table{border-collapse:collapse;font-size:13px;width:100%}
 td,th{border-bottom:1px solid #ddd;padding:3px 8px;text-align:left}
 .figures{display:flex;flex-wrap:wrap;gap:1em}figure{margin:0}figcaption{font-size:13px;max-width:480px}
-.reproduced,.better{color:#17603b}.worse,.differs{color:#a02020}.data,.algorithm,.stand-in{color:#666}
+.reproduced,.better{color:#17603b}.worse,.differs,.failed{color:#a02020}.data,.not,.algorithm,.stand-in{color:#666}
 """
 
 
