@@ -352,3 +352,15 @@ def test_a_killed_update_leaves_the_old_file_or_the_new_one(tmp_path):
         now.save(path)
         assert Taxonomy.load(path)._beside() is not None
         count = now.n_items
+
+
+def test_lines_of_other_groups_name_no_new_group():
+    rng = np.random.default_rng(0)
+    line = "Jasen Mabus, student at large"
+    texts = [f"{'oak' if i < 200 else 'boat'} number {i}\n{line if i % 200 == 99 else ''}" for i in range(400)]
+    X = rng.normal(scale=0.1, size=(406, 3)) + np.repeat(np.eye(3), [200, 200, 6], axis=0)
+    taxonomy = Taxonomy.fit(X[:400], texts, min_size=5, max_children=3)
+    new = ["valve", "crank", "clutch", "piston", f"axle\n{line}", f"spark\n{line}"]
+    result = taxonomy.update(X[400:], items=new)
+    born = [v for v in result.named if 400 in taxonomy.tree.members(v)]
+    assert born and all("Jasen" not in " ".join([taxonomy.names[v], *taxonomy.keywords(v)]) for v in born)

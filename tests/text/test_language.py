@@ -69,6 +69,7 @@ def test_quotes_and_lines_of_many_texts_do_not_count():
     signature = "Sent from my old telephone"
     texts = [f"> quoted {i}\nOaks grow slowly and get old, number {i}\n{signature}" for i in range(4)]
     assert own_words(texts) == [f"Oaks grow slowly and get old, number {i}" for i in range(4)]
+    assert own_words(texts[:1], texts[1:]) == own_words(texts)[:1]
 
 
 @pytest.mark.parametrize(("code", "word"), [("fr", "veuillez"), ("ja", "場合"), ("zh", "没有")])

@@ -287,7 +287,7 @@ class Updatable(Readable):
 
         def texts(some: np.ndarray) -> list[str]:
             said = own_texts(self.info, rows.items, rows.kept, some)
-            return as_texts(rows.items.take(some.tolist())) if said is None else said
+            return as_texts(rows.items.take(some)) if said is None else said
 
         found = renew(old, live, state, rows.came, rows.items, rows.kept, texts, whole=kind == "refresh", report=report)
         made, edits, lost = replayed(found.facts, before.edits, before.edited)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 
 from cladify.text._body import body_of
 
@@ -35,16 +36,18 @@ def without_addresses(text: str) -> str:
     return _PLACEHOLDER.sub(" ", text) if "%" in text else text
 
 
-def own_words(texts: Sequence[str]) -> list[str]:
+def own_words(texts: Sequence[str], others: Sequence[str] = ()) -> list[str]:
     """Each text without headers, signature, quoted lines, and lines that other texts have; as it was if little is left.
+
+    Lines are looked for in ``others``, too.
 
     >>> own_words(["Joe writes:\\n> are oaks old?\\nOaks grow very old.\\n-- \\nJ. Doe", "one line"])
     ['Oaks grow very old.', 'one line']
     """
     several = [i for i, text in enumerate(texts) if "\n" in text]
     shared: Counter[str] = Counter()
-    for i in several:
-        shared.update({line for line in map(str.strip, texts[i][:_MOST].split("\n")) if len(line) >= _LINE})
+    for text in chain((texts[i] for i in several), others if several else ()):
+        shared.update({line for line in map(str.strip, text[:_MOST].split("\n")) if len(line) >= _LINE})
     common = {line for line, count in shared.items() if count >= _TEXTS}
     own = list(texts)
     for i in several:

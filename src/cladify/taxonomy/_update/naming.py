@@ -1,4 +1,4 @@
-"""Names of the groups that changed, from their items and those beside them; no other text is read."""
+"""Names of the groups that changed, from their items and those beside them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ __all__ = ["name_again"]
 
 #: Texts of a group to be named, and of each beside it, that names are made from.
 _TEXTS, _BESIDE = 200, 40
+#: Central items of a group that may name it.
+_SHOWN = 4
+#: Texts, at most, that lines are compared with.
+_OTHERS = 20_000
 
 
 def name_again(
@@ -58,7 +62,14 @@ def name_again(
         parent = parent[:-1]
         parent[-1] = -1
     small = Tree(parent)
-    terms = count_terms(own_words(texts(chosen)), min_texts=2)
+    shown_rows = np.setdiff1d(central[np.array(groups) - n][:, :_SHOWN], [*chosen, -1])
+    said = texts(np.concatenate([chosen, shown_rows]))
+    others: list[str] = []
+    if any("\n" in text for text in said):  # lines that texts of other groups have, too, say nothing
+        others = texts(np.setdiff1d(_some(tree, tree.root, _OTHERS), [*chosen, *shown_rows]))
+    cleaned = own_words(said, others)
+    own = dict(zip(said, cleaned, strict=True))
+    terms = count_terms(cleaned[: len(chosen)], min_texts=2)
     at_small = {k + i: v for i, v in enumerate(nodes)}
     wanted = [u for u, v in at_small.items() if v in asked and u < k + g]
     found = node_keywords(small, terms, groups=wanted, vectors=static_vectors) if len(terms) else None
@@ -67,7 +78,7 @@ def name_again(
         known[u - k] = found[u - k] if found is not None else []
     kept = {u: names[v - n] for u, v in at_small.items() if u not in wanted}
     shown = [
-        [text for text in _texts(items, central[at_small[u] - n]) if not is_id(text)] if u in at_small else []
+        [text for text in _texts(items, central[at_small[u] - n], own) if not is_id(text)] if u in at_small else []
         for u in range(k, small.n_nodes)
     ]
     given = choose_names(small, known, shown, terms, kept=kept)
@@ -82,5 +93,6 @@ def _some(tree: Tree, v: int, most: int) -> np.ndarray:
     return tree.leaf_order[first + (2 * np.arange(k) + 1) * size // (2 * k)]
 
 
-def _texts(items: Any, rows: np.ndarray) -> list[str]:
-    return [printable(items[int(i)].as_py()) for i in rows[:4] if i >= 0]
+def _texts(items: Any, rows: np.ndarray, own: dict[str, str]) -> list[str]:
+    shown = [items[int(i)].as_py() for i in rows[:_SHOWN] if i >= 0]
+    return [printable(own.get(item, item) if isinstance(item, str) else item) for item in shown]

@@ -19,7 +19,7 @@ def own_texts(info: Mapping[str, Any], items: Any, kept: Kept, rows: np.ndarray 
     Its first column of texts is what items are shown as, unless it is among the columns.
     """
     if rows is not None:
-        items = items.take(rows.tolist())
+        items = items.take(rows)
     if (info.get("texts") or {}).get("items"):
         return as_texts(items)
     column = (info.get("source") or {}).get("column")
@@ -28,7 +28,7 @@ def own_texts(info: Mapping[str, Any], items: Any, kept: Kept, rows: np.ndarray 
     for name in weights:
         if name in kept.columns.column_names:
             values = kept.columns.column(name)
-            found[name] = (values if rows is None else values.take(rows.tolist())).to_pylist()
+            found[name] = (values if rows is None else values.take(rows)).to_pylist()
         elif not found:
             found[name] = items.to_pylist()
         else:
