@@ -81,7 +81,7 @@ def _of_sklearn(name: str) -> dict[str, np.ndarray]:
 
 def absent(name: str, seed: int) -> float:
     """In place of a figure that is not computed, for want of its data."""
-    raise DataMissing(f"{EXPECTED[name]} ({name}.npz in {folder()})")
+    raise DataMissing(f"{EXPECTED[name]} ({name}.npz in $CLADIFY_DATA)")
 
 
 @cache
@@ -94,7 +94,7 @@ def raw(name: str) -> dict[str, np.ndarray]:
     elif name in _SKLEARN:
         found = _of_sklearn(name)
     else:
-        raise DataMissing(f"{name}.npz ({EXPECTED.get(name, 'a set')}) is not in {folder()}; set CLADIFY_DATA.")
+        raise DataMissing(f"{name}.npz ({EXPECTED.get(name, 'a set')}) is not in $CLADIFY_DATA.")
     found["X"] = np.asarray(found["X"], np.float32)
     return found
 
