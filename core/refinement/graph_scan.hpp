@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/team.hpp"
+#include "refinement/control.hpp"
 #include "refinement/graph_weights.hpp"
 #include "refinement/scan.hpp"
 #include "refinement/snapshot.hpp"
@@ -128,7 +129,9 @@ public:
         return std::max<std::size_t>(kLeast, static_cast<std::size_t>(tree.nodes()) / kBatches);
     }
 
-    void run(const BinaryTree& tree, GraphWeights& weights, std::span<const Node> subtrees, Place* places, Team& team) {
+    // Places are of no use where the control has stopped meanwhile.
+    void run(const BinaryTree& tree, GraphWeights& weights, std::span<const Node> subtrees, Place* places, Team& team,
+             Control& control) {
         view_.take(tree);
         weights.start(view_);
         places_ = places;
@@ -140,10 +143,12 @@ public:
         worker_.resize(static_cast<std::size_t>(team.threads()));
         for (Worker& w : worker_) w.kept.clear();
         team.run(std::ssize(unit_), [&](std::int64_t u, int thread) {
+            if (control.stop(0)) return;
             EndScan scan(view_, weights.least(), tree.least_size);
             scan_unit(static_cast<Node>(u), weights.rows(), scan, thread);
         });
         team.run(std::ssize(large_), [&](std::int64_t i, int thread) {
+            if (control.stop(0)) return;
             EndScan scan(view_, weights.least(), tree.least_size);
             scan_large(large_[i], scan, thread);
         });

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "common/team.hpp"
+#include "refinement/control.hpp"
 #include "refinement/weights.hpp"
 
 namespace cladify::refine {
@@ -179,8 +180,8 @@ public:
         return static_cast<std::size_t>(groups) * kLanes;
     }
 
-    void run(const BinaryTree& tree, const Weights& weights, std::span<const Node> subtrees, Place* places,
-             Team& team) {
+    void run(const BinaryTree& tree, const Weights& weights, std::span<const Node> subtrees, Place* places, Team& team,
+             Control&) {
         scan_.resize(static_cast<std::size_t>(team.threads()));
         team.split(std::ssize(subtrees), kLanes, [&](std::int64_t first, std::int64_t last, int thread) {
             scan_[thread].run(tree, weights, subtrees.data() + first, static_cast<int>(last - first), places + first);

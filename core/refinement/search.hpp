@@ -73,7 +73,11 @@ public:
             const auto last = std::remove(first, first + std::min(batch_size, list.size() - start), tree_.root);
             const int count = static_cast<int>(last - first);
             if (count > 0) {
-                scans_.run(tree_, weights_, {first, last}, places.data(), team_);
+                scans_.run(tree_, weights_, {first, last}, places.data(), team_, control_);
+                if (control_.stop(0)) {
+                    stopped_ = true;
+                    return;
+                }
                 apply(&*first, count, places.data());
             }
             stopped_ = control_.stop(static_cast<std::int64_t>(std::min(batch_size, list.size() - start)));
@@ -89,7 +93,10 @@ private:
                 places[i].above != tree_.sibling(batch[i]))
                 ranked.push_back(i);
         std::stable_sort(ranked.begin(), ranked.end(), [&](int a, int b) { return places[a].gain > places[b].gain; });
-        for (int i : ranked) try_move(batch[i], places[i].above, i);
+        for (int i : ranked) {
+            if (control_.stop(0)) return;
+            try_move(batch[i], places[i].above, i);
+        }
     }
 
     // Moves s, the i-th of its batch, above u if that is possible and gains.
