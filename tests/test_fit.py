@@ -179,8 +179,8 @@ def test_every_method_takes_random_state_and_n_jobs():
 
 
 def test_refusals():
-    with pytest.raises(InvalidInput, match=r"method 'hca' is not known. Did you mean 'hac'"):
-        cladify.fit(X, method="hca")
+    with pytest.raises(InvalidInput, match=r"method 'hacc' is not known. Did you mean 'hac'"):
+        cladify.fit(X, method="hacc")
     with pytest.raises(InvalidInput, match=r"method 'hac' has no parameter 'linkge'. It takes: distance_threshold"):
         cladify.fit(X, method="hac", linkge="ward")
     with pytest.raises(InvalidInput, match="objective 'mv' is not known"):

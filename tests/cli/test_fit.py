@@ -105,7 +105,7 @@ def test_methods(cladify) -> None:
     assert "]_" not in done.out and "``" not in done.out
     assert "linkage = " in cladify("methods", "hac").out
     assert cladify("methods", "--json").json["hac"]["estimator"] == "HAC"
-    done = cladify("methods", "hca")
+    done = cladify("methods", "hacc")
     assert done.code == 1 and "Did you mean 'hac'?" in done.err
 
 

@@ -16,6 +16,7 @@ from cladify.taxonomy import Taxonomy
 INPUTS = {
     *("checkpoint", "compare", "file", "folder", "h5ad", "ids", "images", "inbox", "items", "join", "labels", "path"),
     *("points", "prompt", "source", "texts", "tree_file", "vectors", "x"),
+    *("cannot_link", "check", "must_link", "remove", "same_as", "seeds"),
 }
 COMMANDS = {name: command.params for name, command in typer.main.get_command(app).commands.items()}
 KINDS = {command.__name__: get_type_hints(command) for command in NEED_ARGUMENTS + ALONE}

@@ -13,7 +13,7 @@ import cladify
 from cladify._fit import METHODS
 
 rng = np.random.default_rng(0)
-X = (rng.normal(size=(20, 8))[np.arange(600) % 20] + 0.1 * rng.normal(size=(600, 8))).astype(np.float32)
+X = (rng.normal(size=(20, 8))[np.arange(200) % 20] + 0.1 * rng.normal(size=(200, 8))).astype(np.float32)
 
 def fit(method):
     with warnings.catch_warnings():

@@ -15,6 +15,7 @@ import typer
 OUTPUTS = {
     "out",
     "labels_out",
+    "review",
     "embed_out",
     "table_out",
     "html",

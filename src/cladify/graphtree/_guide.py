@@ -94,6 +94,12 @@ def spread_labels(graph: NeighborGraph, labels: Any) -> tuple[np.ndarray, np.nda
     return _spread(neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy(), _checked(labels, graph.n_points))
 
 
+def check_guide(name: str, value: Any) -> Guide:
+    if not isinstance(value, Guide):
+        raise InvalidInput(f"{name} must be a cladify.graphtree.Guide, got {type(value).__name__}.")
+    return value
+
+
 def guided(edges: Edges, guide: Guide, random_state: Any) -> Edges:
     """Edges with the weights that a guide gives them."""
     from scipy.sparse import csr_array

@@ -16,7 +16,7 @@ from cladify.data.graph import NeighborGraph
 from cladify.data.points import Points
 from cladify.graphtree._edges import Edges, default_neighbors, given_edges, neighbor_edges
 from cladify.graphtree._far import edges_at_once
-from cladify.graphtree._guide import Guide, guided
+from cladify.graphtree._guide import Guide, check_guide, guided
 from cladify.graphtree._heights import by_count, by_rows, typicality
 from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
@@ -103,6 +103,7 @@ class GraphTree(TreeEstimator):
     _checks: ClassVar = {
         "n_neighbors": optional(integer(low=1)),
         "budget_seconds": optional(number(low=0.0, open_low=True)),
+        "guide": optional(check_guide),
     }
 
     metric: Any = "sqeuclidean"

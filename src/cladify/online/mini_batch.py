@@ -24,7 +24,10 @@ def _check_thresholds(name: str, value: Any) -> None:
     if isinstance(value, str):
         check_choice(name, value, ("linear", "geometric"))
         return
-    values = np.asarray(value, dtype=np.float64)
+    try:
+        values = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 1 or not len(values) or not (values > 0).all() or not (np.diff(values) < 0).all():
         raise InvalidInput(f"{name} must be 'linear', 'geometric' or similarities above 0 that fall, got {value!r}.")
 

@@ -12,7 +12,7 @@ from cladify._kit.params import integer, number
 from cladify._kit.progress import Progress
 from cladify.data._pairs import pair_matrix
 from cladify.data.points import Points
-from cladify.errors import InvalidInput
+from cladify.errors import InvalidType
 from cladify.overlap._estimator import DagEstimator
 from cladify.tree._rules import read_only
 from cladify.tree.dag import ClusterDag, numbered
@@ -68,7 +68,9 @@ class OHC(DagEstimator):
 
     def _fit(self, points: Points, report: Progress) -> ClusterDag:
         if points.is_graph:
-            raise InvalidInput("OHC works on the distances of all pairs, and X is a graph; use Llama.")
+            raise InvalidType(
+                "X is a graph of neighbours, and this method takes vectors or the distances of all pairs; use Llama."
+            )
         similarity = points.similarity
         what, instead = f"OHC on {points.n} points", "use Llama, which needs linear memory, or fewer points."
         values = pair_matrix(points, what, instead, dtype=np.float64, bytes_a_pair=30)

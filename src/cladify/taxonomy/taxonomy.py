@@ -84,11 +84,11 @@ class Taxonomy(Updatable, Shareable):
     >>> taxonomy = cladify.Taxonomy.from_texts(texts, min_size=2)
     >>> print(taxonomy.summary(n_examples=0))
     6 items
-    ├─ apple  3
-    └─ engine  3
+    ├─ apple, red  3
+    └─ engine, steam  3
     >>> taxonomy.rename(taxonomy.find("engine")[0].node, "machines")
     >>> sorted(taxonomy.names.values())
-    ['all items', 'apple', 'machines']
+    ['all items', 'apple, red', 'machines']
     """
 
     def __init__(
