@@ -3,7 +3,8 @@
 Raw features. CKMM under squared Euclidean distance, Moseley-Wang under ½ (1 + cos), both as
 (value − random tree) / (bound − random tree); dendrogram purity of the tree made for CKMM, with each point paired with
 itself, too, as the formula has it. (The paper does not say of which tree. On Glass trees of distances give the printed
-purities of average, complete and Ward's linkage, those of cosines none; on Spambase they come nearer in all four.)
+purities of average, complete and Ward's linkage, those of cosines that of
+average alone, and the reading was chosen for that; on Spambase they come nearer in all four.)
 
 Neither δ nor θ is printed. B++&C has δ = ¼ and θ = 5000, the upper end of the range in the text; δ = 0 and B2SAT&C have
 the presets, θ = 100 and 1.
