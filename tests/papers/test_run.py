@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from cladify.papers import (
     Row,
     all_pictures,
     all_rows,
+    known_figures,
     load_figures,
     make_data,
     markdown,
@@ -96,6 +98,18 @@ def test_a_run_goes_on_where_it_was(tmp_path) -> None:
     run_rows([first], path, again=True)
     assert first.calls == [0, 0]
     assert load_figures(path)[second.key] == found[second.key]
+
+
+def test_another_call_is_computed_again_and_not_reported(tmp_path) -> None:
+    path, before = tmp_path / "papers.json", row(1.0)
+    run_rows([before], path)
+    for changed in (replace(before, call="made(2)"), replace(before, seeds=2), replace(before, data="iris")):
+        assert known_figures([changed], path)[changed.key] == Figure()
+    changed = row(3.0, deviation="said since")  # words alone change nothing
+    assert run_rows([changed], path)[changed.key].values == (1.0,)
+    changed = replace(row(3.0), call="made(2)")
+    assert run_rows([changed], path)[changed.key].values == (3.0,)
+    assert known_figures([changed], path)[changed.key].values == (3.0,)
 
 
 def test_missing_data_are_named_and_tried_again(tmp_path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from math import hypot, sqrt
 
 import numpy as np
@@ -93,6 +94,11 @@ class Row:
         """What the row is called in results."""
         return f"{self.paper} {self.table} · {self.what} · {self.setting}"
 
+    @property
+    def digest(self) -> str:
+        """Of all that its figure depends on: a row that is called otherwise is another one."""
+        return _digest(self.call, self.data, self.seeds)
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -113,12 +119,17 @@ class Picture:
     def key(self) -> str:
         return f"{self.paper} {self.table} · {self.title}"
 
+    @property
+    def digest(self) -> str:
+        return _digest(self.title, self.across, self.up, self.data)
+
 
 @dataclass(frozen=True)
 class Figure:
     """What came out for a row: our values over the seeds, or why there are none; for a picture, its lines.
 
-    ``missing`` names data that are not here, ``failed`` the error that a row stopped with.
+    ``missing`` names data that are not here, ``failed`` the error that a row stopped with; ``digest`` is that of the row
+    or picture as it was called.
     """
 
     values: tuple[float, ...] = ()
@@ -127,6 +138,7 @@ class Figure:
     failed: str = ""
     counts: tuple[float, ...] = ()
     lines: dict[str, list[tuple[float, float]]] | None = None
+    digest: str = ""
 
     @property
     def mean(self) -> float:
@@ -135,6 +147,10 @@ class Figure:
     @property
     def sd(self) -> float:
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
+
+
+def _digest(*parts: object) -> str:
+    return sha256(repr(parts).encode()).hexdigest()[:12]
 
 
 def verdict(row: Row, figure: Figure) -> str:

@@ -76,7 +76,7 @@ def _chosen(sources: Iterable[Callable[[], Iterator[Any]]], tier: str, papers: I
 def run_rows(
     rows: list[Row], path: Path, *, again: bool = False, say: Callable[[Row, Figure, int], None] | None = None
 ) -> dict[str, Figure]:
-    """Our figures by row; those in the file at ``path`` are not computed again.
+    """Our figures by row; those that the file at ``path`` has of the same call are not computed again.
 
     Parameters
     ----------
@@ -111,9 +111,9 @@ def _run_all(
 ) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for done, item in enumerate(items, 1):
-        old = _known(path).get(item.key)
+        old = _same_call(item, _known(path))
         if again or old is None or old.missing or old.failed:
-            old = _timed(compute, item)
+            old = replace(_timed(compute, item), digest=item.digest)
             _keep(path, item.key, old)
         found[item.key] = old
         if say is not None:
@@ -122,9 +122,14 @@ def _run_all(
 
 
 def known_figures(items: Sequence[Row | Picture], path: Path) -> dict[str, Figure]:
-    """What the file at ``path`` has for rows or pictures; of the others, that they were not run."""
+    """What the file at ``path`` has for rows or pictures as they are called now; of the others, that they were not run."""
     known = _known(path)
-    return {item.key: known.get(item.key, Figure()) for item in items}
+    return {item.key: _same_call(item, known) or Figure() for item in items}
+
+
+def _same_call(item: Row | Picture, known: dict[str, Figure]) -> Figure | None:
+    figure = known.get(item.key)
+    return figure if figure is not None and figure.digest == item.digest else None
 
 
 def worse_than(rows: list[Row], found: dict[str, Figure], recorded: dict[str, Figure]) -> list[str]:
@@ -157,6 +162,7 @@ def _figure(entry: Any) -> Figure:
         str(entry.get("failed", "")),
         tuple(float(v) for v in entry.get("counts", ())),
         None if lines is None else {str(k): [(float(x), float(y)) for x, y in line] for k, line in lines.items()},
+        str(entry.get("digest", "")),
     )
 
 
