@@ -299,6 +299,29 @@ def test_hard_line() -> None:
     assert best.cut(n_clusters=2).tolist() == y.tolist()
 
 
+@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+def test_vectors_of_a_graph(density) -> None:
+    """Theorem 4.3 of Charikar and others."""
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        n, epsilon = int(rng.integers(1, 20)), float(rng.uniform(0.01, 0.9))
+        graph = np.triu(rng.random((n, n)) < density, 1)
+        data = datasets.make_graph_vectors(graph, epsilon=epsilon)
+        np.testing.assert_allclose(np.linalg.norm(data.X, axis=1), 1)
+        similarity = np.exp(-data.gamma * squareform(pdist(data.X, "sqeuclidean")))
+        expected = epsilon ** (n - 1) * np.where(graph | graph.T, 1.0, epsilon)
+        pairs = np.triu_indices(n, 1)
+        np.testing.assert_allclose(similarity[pairs], expected[pairs], rtol=1e-6)
+        assert same_partition(components(data), data.y)
+
+
+def test_graphs_that_are_none() -> None:
+    with pytest.raises(InvalidInput, match="square matrix"):
+        datasets.make_graph_vectors(np.ones((2, 3)))
+    with pytest.raises(InvalidInput, match="above the smallest float64"):
+        datasets.make_graph_vectors(np.ones((1000, 1000)))
+
+
 # --- orders -----------------------------------------------------------------------------------------------------------
 
 

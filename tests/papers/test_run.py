@@ -232,6 +232,7 @@ def test_command(tmp_path, monkeypatch) -> None:
     from cladify.cli import run
 
     monkeypatch.setattr(module, "_SOURCES", [lambda: iter([row(0.5), row(what="omitted")])])
+    monkeypatch.setenv("CLADIFY_DATA", str(tmp_path / "data"))
     arguments = ["papers", "quick", "--paper", "C", "--only", "made", "--out", str(tmp_path)]
     assert run(arguments) == 0
     text = (tmp_path / "papers.md").read_text()

@@ -29,9 +29,14 @@ _ROWS, _COLUMNS = 256, 2048  # a block of distances
 _ROUNDING = 1e-6  # a distance this far below 0, in parts of the largest one, is 0
 
 
-def _precision(X: Any) -> np.dtype:
-    """float32 for data that float32 holds, float64 otherwise."""
-    return np.dtype(np.float64 if X.dtype == np.float64 else np.float32)
+def _precision(X: Any, similarity: Similarity) -> np.dtype:
+    """float32 for data that float32 holds, float64 otherwise.
+
+    Jaccard distances are ratios of counts whatever the data's type; rounded to float32, means of them that differ by a
+    little change places.
+    """
+    exact = X.dtype == np.float64 or (similarity.name == "jaccard" and not similarity.is_given)
+    return np.dtype(np.float64 if exact else np.float32)
 
 
 def matrix_merges(
@@ -43,7 +48,7 @@ def matrix_merges(
     count = len(distinct.leaf)
     if count == 1:
         return distinct.merges, {}
-    dtype = _precision(X)
+    dtype = _precision(X, similarity)
     need = dtype.itemsize * (count * (count - 1) // 2 + 4 * _ROWS * _COLUMNS * resolve_jobs(n_jobs))
     by_rows = linkage == "single" and (similarity.is_given or need > available_memory())
     if not by_rows:
@@ -51,7 +56,7 @@ def matrix_merges(
         instead = 'use linkage="average" (linear memory) or method="scc".'
         if similarity.is_given:
             instead = "give a sparse matrix of the nearest pairs only."
-        elif dtype == np.float64:
+        elif dtype == np.float64 and similarity.name != "jaccard":
             instead = f"pass float32 to halve that, {instead}"
         check_memory(need, what, instead)
     if count < n:
@@ -92,7 +97,7 @@ def _lance_williams_merges(
 ) -> Merges:
     """Merges in the half of the matrix, which is made for it."""
     n, count = len(distinct.owner), len(distinct.leaf)
-    dtype = _precision(X)
+    dtype = _precision(X, similarity)
     distance, top = distance_matrix(X, similarity, dtype, n_jobs, report)
     unit = 1.0
     if linkage in _SQUARED:
@@ -150,7 +155,7 @@ def distance_matrix(
     n = X.shape[0]
     distance = np.empty(n * (n - 1) // 2, dtype=dtype)
     # Products of float32 rows lose the digits in which near points differ.
-    exact = similarity.order is not None and not similarity.is_given
+    exact = not similarity.is_given and (similarity.order is not None or dtype == np.float64)
 
     def rows_of(part: slice) -> Any:
         return X[part].astype(np.float64) if exact else X[part]

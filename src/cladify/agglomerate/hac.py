@@ -48,9 +48,10 @@ class HAC(TreeEstimator):
       of one product of the data with itself, O(n² d) at the speed of a matrix product. Candidates are proposed in
       float32 and decided in float64.
     * *A matrix* of n (n − 1) / 2 distances for everything else: complete linkage, other metrics, functions, and
-      matrices that are given. They are float32 for float32 data (``tree.info["distances"]``), are merged in place in
-      about O(n²) time, and are refused beforehand where they do not fit into memory. Single linkage of a given matrix
-      needs no other; under a metric whose matrix does not fit, it works out one row of distances at a time.
+      matrices that are given. They are float32 for float32 data (``tree.info["distances"]``; Jaccard's are float64
+      always), are merged in place in about O(n²) time, and are refused beforehand where they do not fit into memory.
+      Single linkage of a given matrix needs no other; under a metric whose matrix does not fit, it works out one row
+      of distances at a time.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from cladify.datasets._planted import Planted
 from cladify.datasets.btgm import Btgm, btgm
 from cladify.datasets.docstrings import Docstrings, load_docstrings
-from cladify.datasets.hard import make_hard_grid, make_hard_line
+from cladify.datasets.hard import make_graph_vectors, make_hard_grid, make_hard_line
 from cladify.datasets.latent import make_chains, make_model_separated, make_noisy_separated
 from cladify.datasets.mixtures import make_dirichlet_mixture
 from cladify.datasets.orders import arrival_order
@@ -19,6 +19,7 @@ __all__ = [
     "make_chains",
     "make_delta_separated",
     "make_dirichlet_mixture",
+    "make_graph_vectors",
     "make_hard_grid",
     "make_hard_line",
     "make_model_separated",

@@ -173,7 +173,8 @@ def make_noisy_separated(
     Noisy separation ([1]_, assumption 3) lets a point b prefer a point d of another cluster to one of its own, provided
     that some point of its cluster has b as nearest neighbour; sets of two points or more must be separated. Trees that
     merge b with d, as exact linkage does, cannot contain the clusters; overlapping clusterings
-    (nearest-neighbour DAGs) can.
+    (nearest-neighbour DAGs) can: :class:`~cladify.Llama` does with ``linkage="exact-average"``, all neighbours and
+    ``max_parents=None``. With at most five parents a node, misled pairs crowd out some that are needed.
 
     Points have length 1; with cluster direction :math:`u_C` they are
     :math:`x = \tfrac{1}{2} u_{C} + \dots`, so that two points of a cluster have cosine ¼; misleading pairs have .28, a

@@ -128,8 +128,8 @@ class Picture:
 class Figure:
     """What came out for a row: our values over the seeds, or why there are none; for a picture, its lines.
 
-    ``missing`` names data that are not here, ``failed`` the error that a row stopped with; ``digest`` is that of the row
-    or picture as it was called.
+    ``missing`` names data that are not here, ``failed`` the error that a row stopped with; ``digest`` is that of
+    the row or picture as it was called.
     """
 
     values: tuple[float, ...] = ()

@@ -122,7 +122,7 @@ def _run_all(
 
 
 def known_figures(items: Sequence[Row | Picture], path: Path) -> dict[str, Figure]:
-    """What the file at ``path`` has for rows or pictures as they are called now; of the others, that they were not run."""
+    """What the file at ``path`` has for rows or pictures as they are called now; the others were not run."""
     known = _known(path)
     return {item.key: _same_call(item, known) or Figure() for item in items}
 

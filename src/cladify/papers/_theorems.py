@@ -122,6 +122,16 @@ def hard_grid(seed: int) -> bool:
     return ours < 0.6 * objectives.mw(groups, data.X, metric)
 
 
+def any_graph(seed: int) -> bool:
+    """Theorem 4.3: Gaussian similarities of some unit vectors are those of any graph, 1 and ε, times a constant."""
+    linked = np.triu(rng(seed).random((30, 30)) < 0.3, 1)
+    data = datasets.make_graph_vectors(linked, epsilon=0.1)
+    pairs = np.triu_indices(30, 1)
+    square = ((data.X[pairs[0]] - data.X[pairs[1]]) ** 2).sum(axis=1)
+    found = np.exp(-data.gamma * square) / 0.1**29
+    return bool(np.allclose(found, np.where(linked[pairs], 1.0, 0.1), rtol=1e-6))
+
+
 # --- Monath -----------------------------------------------------------------------------------------------------------
 
 
@@ -164,7 +174,7 @@ def rounds_are_merges(seed: int) -> bool:
 def noisy(seed: int) -> bool:
     """Propositions 3 and 4: LLAMA has the noisy-separated clusters as nodes, average linkage has not."""
     X, y = datasets.make_noisy_separated(120, 6, random_state=seed)
-    near = cladify.neighbors(X, 119, metric="dot")
+    near = cladify.neighbors(X, 119, metric="cosine")
     dag = cladify.Llama(linkage="exact-average", n_rounds=None, max_parents=None).fit(near).dag_
     tree = cladify.HAC(metric="cosine").fit(X).tree_
     return float(jaccard_per_label(dag, y)) == 1.0 and float(jaccard_per_label(tree, y)) < 1.0
@@ -203,13 +213,20 @@ def rows() -> Iterator[Row]:
         ("C", "theorem 3.2", average_line, 100, "HAC(metric=rbf(1)), 40 points on a line"),
         ("C", "lemma 3.3", random_line, 20, "RandomCut(), 40 points on a line"),
         ("C", "theorem 4.1", random_cut, 20, "RandomCut(), 40 points in 5 dimensions"),
+        ("C", "theorem 4.3", any_graph, 20, "datasets.make_graph_vectors(graph, epsilon=.1)"),
         ("C", "theorem 5.1", hard_grid, 5, "datasets.make_hard_grid(6)"),
         ("C", "lemma 5.3", hard_line, 50, "datasets.make_hard_line()"),
         ("M", "theorem 3", grinch, 20, "Grinch(linkage='centroid'), datasets.make_model_separated"),
         ("M", "theorem 4", separated, 20, "SCC(thresholds=doubling), datasets.make_delta_separated"),
         ("M", "section 2.5", strict, 20, "HAC(), datasets.make_strictly_separated"),
         ("M", "proposition 2", rounds_are_merges, 50, "SCC(thresholds=heights), 30 points"),
-        ("M", "propositions 3 and 4", noisy, 20, "Llama(linkage='exact-average'), datasets.make_noisy_separated"),
+        (
+            "M",
+            "propositions 3 and 4",
+            noisy,
+            20,
+            "Llama(linkage='exact-average', max_parents=None), datasets.make_noisy_separated",
+        ),
         ("Z", "theorems 1 and 2", ward, 50, "HAC(linkage='ward'), datasets.btgm(8, 30, margin=40, alpha=4)"),
         ("H", "section 4.3", decoded, 50, "hyperbolic.decode(embed_tree(tree))"),
     ]
