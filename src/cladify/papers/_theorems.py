@@ -128,6 +128,7 @@ def any_graph(seed: int) -> bool:
     data = datasets.make_graph_vectors(linked, epsilon=0.1)
     pairs = np.triu_indices(30, 1)
     square = ((data.X[pairs[0]] - data.X[pairs[1]]) ** 2).sum(axis=1)
+    assert data.gamma is not None  # of every set that is made for a Gaussian kernel
     found = np.exp(-data.gamma * square) / 0.1**29
     return bool(np.allclose(found, np.where(linked[pairs], 1.0, 0.1), rtol=1e-6))
 
