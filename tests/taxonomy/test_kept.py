@@ -70,14 +70,17 @@ def test_ids_and_columns_come_back_from_the_file(words, tmp_path):
         pd.Index(np.arange(60)[::-1], name="item"),
         pd.MultiIndex.from_product([["x", "y"], range(30)], names=["side", "place"]),
         pd.date_range("2026-01-01", periods=60, freq="h", name="when"),
+        pd.date_range("2026-01-01", periods=60, freq="h", tz="Europe/Berlin").as_unit("ns"),
+        pd.timedelta_range("1h", periods=60, freq="min").as_unit("s"),
     ],
-    ids=["numbers", "levels", "times"],
+    ids=["numbers", "levels", "times", "nanoseconds", "spans"],
 )
 def test_an_index_comes_back_from_the_file(words, tmp_path, index):
     frame = pd.DataFrame({"text": words}, index=index)
     fitted(frame).save(tmp_path / "a.taxonomy")
     table = cladify.Taxonomy.load(tmp_path / "a.taxonomy").table()
     assert table.index.equals(index)
+    assert table.index.dtype == index.dtype or isinstance(index, pd.MultiIndex)
     assert table.index.names == index.names
     assert frame.join(table)["item"].tolist() == words
 

@@ -104,7 +104,16 @@ def keep(n: int, ids: Any = None, columns: Any = None, sources: Iterable[Any] = 
         return Kept((), (), table)
     levels = [index.get_level_values(i) for i in range(index.nlevels)]
     names = tuple(None if name is None else str(name) for name in index.names)
-    return Kept(tuple(as_items(list(level), n, what="index") for level in levels), names, table, index)
+    return Kept(tuple(_level(level, n) for level in levels), names, table, index)
+
+
+def _level(level: Any, n: int) -> pa.Array:
+    """A level of an index as an array. Times keep their unit, which Python's own would make microseconds."""
+    import pyarrow as pa
+
+    if getattr(level.dtype, "kind", "O") not in "mM":
+        return as_items(list(level), n, what="index")
+    return pa.array(level, from_pandas=True)
 
 
 def _check_different(values: list[Any]) -> None:
