@@ -20,14 +20,21 @@ def linkage_values(S: np.ndarray, clusters: list[list[int]], linkage: str) -> np
 def naive_rounds(S, linkage, thresholds, *, pairs=False, until_stable=True):
     """Partitions (lists of sorted clusters) after every round that merged something, and each one's threshold.
 
-    Clusters are kept in order of their smallest point, so the first of equal neighbours is the smaller one.
+    Clusters are kept in order of their smallest point, so the first of equal neighbours is the smaller one; but one
+    chosen before stays the nearest while it is there, though a merge made another one equal to it.
     """
+    chosen: dict[tuple[int, ...], tuple[int, ...]] = {}
     clusters = [[i] for i in range(len(S))]
     rounds, used = [clusters], []
     for threshold in thresholds:
         while len(clusters) > 1:
             f = linkage_values(S, clusters, linkage)
             nearest = f.argmax(axis=1)
+            names = [tuple(c) for c in clusters]
+            for c, name in enumerate(names):
+                if chosen.get(name) in names:
+                    nearest[c] = names.index(chosen[name])
+                chosen[name] = names[nearest[c]]
             root = list(range(len(clusters)))
             merged = False
             for c, other in enumerate(nearest):

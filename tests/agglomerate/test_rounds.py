@@ -44,10 +44,12 @@ def same(model, expected: list) -> bool:
 
 
 @pytest.mark.parametrize("linkage", ["average", "single", "complete"])
-@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("seed", seeds(200, daily=12))
 def test_equals_the_definition(linkage, seed):
-    n = [2, 3, 7, 20, 45][seed % 5]
+    n = [2, 3, 7, 20, 45][seed % 5] if seed < 12 else 2 + seed % 17
     S = random_graph(n, [0.1, 0.4, 1.0][seed % 3], seed)
+    if seed % 2:  # quarters: many are equal
+        S = np.ceil(4 * S) / 4
     graph = graph_of(S)
     pairs, _ = naive_rounds(S, linkage, [0.0], pairs=True)
     components, _ = naive_rounds(S, linkage, [0.0])

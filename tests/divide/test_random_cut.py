@@ -1,10 +1,14 @@
-"""Random cut: the distribution of its trees, its guarantee, its inputs."""
+"""Random cut: the distribution of its trees, its pseudo-code, its guarantee, its inputs."""
 
+import math
 import random
 from collections import Counter
 
 import numpy as np
 import pytest
+from naive_bisect import mix
+from oracles import clades
+from quick import seeds
 from scipy.sparse import csr_matrix
 from scipy.stats import kstest
 
@@ -55,6 +59,45 @@ def test_same_distribution_as_recursive_cutting():
     a, b = (np.array([c[s] for s in shapes], dtype=float) for c in (ours, theirs))
     chi2 = ((a - b) ** 2 / np.maximum(a + b, 1)).sum()
     assert chi2 < 34.5  # 99.9 % of a chi-squared with 13 degrees of freedom
+
+
+def bits(seed, i):
+    """The i-th number of a stream (``core/common/random.hpp``)."""
+    return mix((seed + (i + 1) * 0x9E3779B97F4A7C15) % 2**64)
+
+
+def printed_cut(place, seed):
+    """Algorithm of section 4, part by part: sort the projections, cut at a uniform point, and do so in both parts.
+
+    A uniform point of a part is the first one that falls into it, in the order of a Poisson process on the line. Points
+    that are equal are cut apart anywhere.
+    """
+    order = np.lexsort((np.arange(len(place)), place))
+    gaps = range(len(place) - 1)
+    length = np.diff(place[order])
+    falls = [(-math.log(((bits(seed, i) >> 11) + 0.5) / 2**53) / g if g else math.inf) for i, g in enumerate(length)]
+    anywhere = [bits(~seed % 2**64, i) for i in gaps]
+    clusters, parts = set(), [(0, len(place))]
+    while parts:
+        first, last = parts.pop()
+        if last - first > 1:
+            clusters.add(frozenset(order[first:last].tolist()))
+            cut = min(range(first, last - 1), key=lambda i: (falls[i], anywhere[i])) + 1
+            parts += [(first, cut), (cut, last)]
+    return clusters
+
+
+@pytest.mark.parametrize("seed", seeds(200, daily=20))
+def test_projected_random_cut_is_its_pseudo_code(seed):
+    """Points of a small grid, some of them equal."""
+    generator = np.random.default_rng(seed)
+    n, d = int(generator.integers(1, 25)), int(generator.integers(1, 4))
+    X = generator.integers(0, 5, size=(n, d)).astype(float)
+    tree = RandomCut(random_state=seed).fit(X).tree_
+    drawn = np.random.default_rng(seed)
+    direction = drawn.standard_normal(d) if d > 1 else np.ones(1)
+    place = np.array([sum(x * g for x, g in zip(row, direction, strict=True)) for row in X])
+    assert set(clades(tree)) == printed_cut(place, int(drawn.integers(2**63)))
 
 
 def moseley_wang(parent: list[int], w: np.ndarray) -> float:

@@ -17,11 +17,11 @@ def by_first_point(labels):
     return [number[label] for label in labels]
 
 
-def naive_dp_means(X, lam, order):
+def naive_dp_means(X, lam, order, max_iter=100):
     """Kulis and Jordan's algorithm 1, point by point."""
     centers = [X.mean(axis=0)]
     labels = [None] * len(X)
-    for _ in range(100):
+    for _ in range(max_iter):
         before = list(labels)
         for i in order:
             distance = [((X[i] - c) ** 2).sum() for c in centers]
@@ -49,6 +49,23 @@ def test_serial(seed, lam) -> None:
     assert result.cost == pytest.approx(dp_means_cost(X, result.labels, lam))
     for c in range(len(result.centers)):
         np.testing.assert_allclose(result.centers[c], X[result.labels == c].mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", seeds(200, daily=10))
+def test_serial_with_ties(seed) -> None:
+    """Points of a small grid: many are equal, and equally far from two centres or just as far as the threshold.
+
+    One pass, from a mean of zero to centres that are points: all in whole numbers. Later means are fractions, and what
+    is equal is decided by their rounding; so further passes are followed without ties.
+    """
+    rng = np.random.default_rng(seed)
+    half = rng.integers(-3, 4, size=(int(rng.integers(1, 13)), 2)).astype(float)
+    X = rng.permutation(np.concatenate([half, -half]))
+    order = rng.permutation(len(X))
+    lam = float(rng.integers(1, 12))
+    assert dp_means(X, lam, order=order, max_iter=1).labels.tolist() == naive_dp_means(X, lam, order, max_iter=1)
+    X += rng.normal(scale=0.01, size=X.shape)
+    assert dp_means(X, lam, order=order).labels.tolist() == naive_dp_means(X, lam, order)
 
 
 def naive_dp_means_pp(X, lam, rng):

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from quick import repeats, seeds
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
 from trees import random_tree
 
 import cladify
@@ -97,6 +99,27 @@ def test_exact_decoding_is_algorithm_1(n, seed):
     assert tree.info["decoding"] == "exact"
     assert clusters(tree) == naive_single_linkage(Z)
     assert tree.is_monotone
+
+
+@pytest.mark.parametrize("seed", seeds(200, daily=20))
+def test_decoding_with_ties_has_every_level_of_algorithm_1(seed):
+    """Points of a grid of angles and radii, some of them equal: whatever order equal depths are taken in, what is
+    joined above a depth is the same."""
+    random = np.random.default_rng(seed)
+    n = int(random.integers(2, 20))
+    # On one circle the greedy decoding is the same.
+    methods, radii = (("exact", "greedy"), [0.9]) if seed % 2 else (("exact",), [0.5, 0.9])
+    Z = on_circle(random.integers(8, size=n) * np.pi / 4, random.choice(radii, size=n))
+    i, j = np.triu_indices(n, 1)
+    depth = squareform(lca_depth(Z[i], Z[j]))
+    values = np.unique(depth.round(6))
+    expected = set()
+    for low in [-1.0, *(values[:-1] + values[1:]) / 2]:
+        part = connected_components(depth > low)[1]
+        expected |= {tuple(np.flatnonzero(part == label)) for label in np.unique(part) if (part == label).sum() > 1}
+    for method in methods:
+        tree = decode(Z, method=method)
+        assert tree.is_binary and tree.is_monotone and expected <= clusters(tree)
 
 
 @given(st.integers(2, 30), st.integers(0, 10**6))
