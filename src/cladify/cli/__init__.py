@@ -12,10 +12,11 @@ import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import cladify
 from cladify._kit.text import escape_controls
@@ -43,14 +44,6 @@ from cladify.errors import CladifyError, CladifyWarning
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="cladify",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -58,7 +51,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
@@ -102,8 +94,33 @@ NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
     _care.rescue,
 )
 ALONE: tuple[Callable[..., None], ...] = (_build.methods, _demo.demo, _papers.papers)
-for command in NEED_ARGUMENTS + ALONE:
-    app.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
+
+
+class _Commands(TyperGroup):
+    def get_help_option(self, ctx: Any) -> Any:
+        """As ever, but False where it is not given: None makes newer versions of typer load all of pydantic."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
+
+
+def _typer(commands: Iterable[Callable[..., None]]) -> typer.Typer:
+    made = typer.Typer(
+        name="cladify",
+        cls=_Commands,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(_options)
+    for command in commands:
+        made.command(no_args_is_help=command in NEED_ARGUMENTS)(guarded(command))
+    return made
+
+
+app = _typer(NEED_ARGUMENTS + ALONE)
 
 
 def main() -> None:
@@ -125,7 +142,9 @@ def run(arguments: list[str]) -> int:
         if not debug:
             warnings.showwarning = _show_warning
         try:
-            code = app(arguments, standalone_mode=False, prog_name="cladify")
+            # Building all commands takes as long as reading this package: the one that is called is built alone.
+            called = [command for command in NEED_ARGUMENTS + ALONE if arguments[:1] == [command.__name__]]
+            code = (_typer(called) if called else app)(arguments, standalone_mode=False, prog_name="cladify")
             sys.stdout.flush()
             return code if isinstance(code, int) else 0
         except (KeyboardInterrupt, typer.Abort):
