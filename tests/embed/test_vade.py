@@ -222,3 +222,30 @@ def test_pipeline(data):
     steps = VaDE(n_components=8, n_pretrain=3, n_epochs=1, **QUICK), Rescale(n_components=8, random_state=0)
     labels = make_pipeline(*steps, cladify.HAC(linkage="ward", n_clusters=8)).fit_predict(data.X)
     assert labels.max() == 7
+
+
+@pytest.mark.filterwarnings("ignore:The embedding collapsed")
+def test_the_preset_is_the_printed_prior(data, tmp_path):
+    """Equal weights, one variance a component, a start from a mixture in the autoencoder's space, batches of 800."""
+    shape = {"n_components": 8, "n_latent": 3, "hidden": "small", "n_pretrain": 25, "n_epochs": 2, "random_state": 0}
+    model = VaDE(preset="paper", n_jobs=1, **shape).fit(data.X)
+    np.testing.assert_allclose(model.weights_, 1 / 8)
+    assert model.variances_.shape == (8, 3) and (model.variances_ == model.variances_[:, :1]).all()
+    assert len(np.unique(model.variances_)) == 8
+    same = VaDE(start="mixture", prior="isotropic", guide=0.0, batch_size=800, n_jobs=1, **shape).fit(data.X)
+    np.testing.assert_array_equal(model.transform(data.X), same.transform(data.X))
+    gap = model.transform(data.X[:50]).astype(np.float64)[:, None] - model.means_
+    log = -0.5 * (np.log(model.variances_) + gap**2 / model.variances_).sum(2)
+    expected = np.exp(log - log.max(1, keepdims=True))
+    np.testing.assert_allclose(model.predict_proba(data.X[:50]), expected / expected.sum(1, keepdims=True), atol=1e-4)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(VaDE.load(tmp_path / "model").variances_, model.variances_)
+    guided = VaDE(prior="isotropic", **{**shape, "n_epochs": 0}).fit(data.X)
+    np.testing.assert_allclose(guided.weights_, 1 / 8)
+    with pytest.raises(InvalidInput, match="prior 'diag' is not known"):
+        VaDE(prior="diag", **shape).fit(data.X)
+
+
+def test_a_preset_keeps_what_was_given(data):
+    kept = VaDE(preset="paper", batch_size=100, start="mixture", prior="isotropic")._with_preset()
+    assert (kept.batch_size, kept.start, kept.guide) == (100, "mixture", 0.0)

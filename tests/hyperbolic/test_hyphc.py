@@ -10,7 +10,9 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist, squareform
 
 import cladify
-from cladify.hyperbolic import HypHC, decode
+from cladify.data.points import as_points
+from cladify.hyperbolic import HypHC, _similarities, decode
+from cladify.hyperbolic._similarities import find_pairs, find_source
 from cladify.objectives import ckmm, dasgupta, optimal_tree
 
 QUICK = {"n_init": 2, "n_steps": 40, "n_rounds": 1, "random_state": 0}
@@ -223,3 +225,61 @@ def test_similarities_at_the_limit_of_numbers():
     graph = cladify.NeighborGraph.from_scipy(csr_array(A), kind="similarity")
     with pytest.raises(cladify.errors.InvalidInput, match="too large"):
         HypHC(**QUICK).fit(graph)
+
+
+def drawn(n, batch, seed=0):
+    """The triplets of one epoch of the printed sampling, and the source."""
+    source = find_pairs(as_points(blobs(n, seed), "cosine"), batch, 1)
+    seen, random = [], np.random.default_rng(seed)
+    angle, radius = random.uniform(0, 6, size=(1, n)), np.array([0.9])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_similarities, "mean_loss", lambda angle, radius, ids, *_: seen.append(ids) or (0.0, angle))
+        while sum(map(len, seen)) < n * (n - 1) // 2:
+            source.gradient(angle, radius, 0.05, random, 1)
+    return np.concatenate(seen), source
+
+
+@pytest.mark.parametrize(("n", "batch"), [(3, None), (7, 4), (40, 100), (40, None)])
+def test_the_printed_sampling_takes_every_pair_once_an_epoch(n, batch):
+    ids, source = drawn(n, batch)
+    i, j, k = ids.T
+    assert sorted(zip(i.tolist(), j.tolist(), strict=True)) == [(a, b) for a in range(n) for b in range(a + 1, n)]
+    assert ((k != i) & (k != j) & (k >= 0) & (k < n)).all()
+    assert source.n_steps == -(-50 * len(ids) // source.batch)
+
+
+def test_the_printed_sampling_has_the_gradient_of_all_triplets():
+    """In the mean; of three points there is one triplet, and it is the same at once."""
+    for n, epochs in ((3, 1), (6, 1500)):
+        points = as_points(blobs(n), "sqeuclidean" if n == 3 else "cosine")
+        pairs, whole = find_pairs(points, 10**6, 1), find_source(points, n, 1)
+        random = np.random.default_rng(1)
+        angle, radius = random.uniform(0, 6, size=(2, n)), np.array([0.7, 0.9])
+        loss, turning = whole.gradient(angle, radius, 0.3, random, 1)
+        draws = [pairs.gradient(angle, radius, 0.3, random, 1) for _ in range(epochs)]
+        assert np.mean([one for one, _ in draws]) == pytest.approx(loss, rel=1e-4 if n == 3 else 0.02)
+        scale = np.abs(turning).max()
+        np.testing.assert_allclose(
+            np.mean([turn for _, turn in draws], axis=0), turning, atol=(1e-4 if n == 3 else 0.05) * scale
+        )
+
+
+def test_the_preset_is_the_printed_algorithm(dataset):
+    X = unit(dataset("zoo"))
+    model = HypHC(preset="paper", random_state=1).fit(X)
+    assert model.tree_.info["n_starts"] == 1 and model.tree_.info["init"] == "random"
+    assert 2 * model.cost_ / 1e5 <= 1.01 * 2.802
+    again = HypHC(init="random", sampling="paper", n_rounds=0, n_init=1, patience=None, random_state=1, n_jobs=1).fit(X)
+    assert again.tree_ == model.tree_
+    few = HypHC(preset="paper", n_steps=3, block_size=500, random_state=0).fit(squareform(pdist(X[:30])))
+    assert few.tree_.n_leaves == 30
+
+
+def test_the_printed_sampling_needs_all_pairs():
+    graph = cladify.neighbors(blobs(), 5)
+    with pytest.raises(cladify.CladifyError, match="of a graph use sampling='blocks'"):
+        HypHC(sampling="paper").fit(graph)
+    with pytest.raises(cladify.CladifyError, match="sampling 'pairs' is not known"):
+        HypHC(sampling="pairs").fit(blobs())
+    for n in (1, 2, 3):
+        assert HypHC(preset="paper", random_state=0).fit(blobs(n)).tree_.n_leaves == n

@@ -42,8 +42,8 @@ class VaDE(VAE):
     ``start="graph"`` the loss has one more term, :math:`-g \log \gamma_{c(x)}`, with c(x) the row's cluster at the
     start. Without it the components drift off to others that have the same loss and mean less (``docs/embed.md``).
 
-    Printed, the weights π of the mixture are 1/k each and its components have one variance, σ²I; here both are learned,
-    with a variance a coordinate.
+    Printed, the weights π of the mixture are 1/k each and a component has one variance, σ²I (``prior="isotropic"``); by
+    default the weights are learned, and a variance a coordinate.
 
     Parameters
     ----------
@@ -57,10 +57,16 @@ class VaDE(VAE):
         Where the prior's components begin, in the latent space of the autoencoder: at the k clusters that
         ``cladify.fit(X, method="graph")`` sees in the rows themselves, which need not be round, or at a Gaussian
         mixture fitted to that space, as in the paper.
+    prior : "diagonal" or "isotropic"
+        What is learned of the prior beside its means: weights and a variance a coordinate, or one variance a component.
     guide : float
         g: the weight, in nats a row, of the clusters that ``start="graph"`` found. 0 leaves them as a start alone.
     metric : "auto", "cosine" or "sqeuclidean"
         Of ``start="graph"``. "auto" compares rows without negative values, such as pixels and counts, by their angle.
+    preset : "paper", optional
+        As printed: the start from a mixture without a guide, the isotropic prior, batches of 800 rows; network and
+        rate are the printed ones by default. It sets parameters that are at their defaults. How long the paper trains
+        is not printed.
     random_state, n_jobs
         As in :class:`VAE`.
 
@@ -88,15 +94,27 @@ class VaDE(VAE):
 
     _checks: ClassVar = {**VAE._checks, "n_components": integer(1), "n_pretrain": integer(0), "guide": number(0.0)}
 
+    _presets: ClassVar = {
+        "paper": {
+            "start": "mixture",
+            "prior": "isotropic",
+            "guide": 0.0,
+            "batch_size": 800,
+        }
+    }
+
     n_components: int = 10
     n_pretrain: int = 50
     start: str = "graph"
+    prior: str = "diagonal"
     guide: float = 10.0
     metric: str = "auto"
+    preset: str | None = None
 
     def _check_data(self, X: np.ndarray) -> None:
         super()._check_data(X)
         check_choice("start", self.start, ["graph", "mixture"])
+        check_choice("prior", self.prior, ["diagonal", "isotropic"])
         check_choice("metric", self.metric, ["auto", "cosine", "sqeuclidean"])
         if self.n_components > len(X):
             raise InvalidInput(
@@ -118,17 +136,20 @@ class VaDE(VAE):
             plain = lambda x, _: network.misfit(x, network.encode(x)[0])  # noqa: E731
             self._stage("autoencoder", plain, network.parameters(), X, self.n_pretrain, half, rng, report)
             self._start_prior(X, rng, report)
-        parameters = [*network.parameters(), self._mean, self._log_variance, self._logit]
+        parameters = [*network.parameters(), self._mean, self._log_variance]
+        if self._with_preset().prior == "diagonal":
+            parameters.append(self._logit)
         held = self._held_clusters(X)
         loss = lambda x, rows: self._loss(x, None if held is None else held[rows])  # noqa: E731
         self._stage("elbo", loss, parameters, X, self.n_epochs, deadline, rng, report)
 
     def _start_prior(self, X: np.ndarray, rng: np.random.Generator, report: Progress) -> None:
         """The prior's first components, in the latent space of the autoencoder."""
-        k, seed = self.n_components, int(rng.integers(2**31))
-        if self.start == "mixture":
+        k, seed, asked = self.n_components, int(rng.integers(2**31)), self._with_preset()
+        if asked.start == "mixture":
             rows = X if len(X) <= MIXTURE_ROWS else X[np.sort(rng.choice(len(X), MIXTURE_ROWS, replace=False))]
-            means, variances, weights = _mixture(self.transform(rows).astype(np.float64), k, seed)
+            kind = "diag" if asked.prior == "diagonal" else "spherical"
+            means, variances, weights = _mixture(self.transform(rows).astype(np.float64), k, seed, kind)
         else:
             self.metric_ = self.metric
             if self.metric == "auto":
@@ -137,11 +158,14 @@ class VaDE(VAE):
             clusters = graph_clusters(X, k, **options, progress=report)
             self._held = _checksum(X), clusters
             means, variances, weights = moments(self.transform(X).astype(np.float64), clusters, k)
+        if asked.prior == "isotropic":
+            variances, weights = variances.reshape(k, -1).mean(axis=1, keepdims=True), np.full(k, 1.0 / k)
         self._set_mixture(means, np.log(variances), np.log(weights + 1e-12))
 
     def _held_clusters(self, X: np.ndarray) -> Any:
         """The clusters that guide: those of the start, or for rows it has not seen, the model's own so far."""
-        if self.start == "mixture" or not self.guide:
+        asked = self._with_preset()
+        if asked.start == "mixture" or not asked.guide:
             return None
         seen, clusters = self._held
         return torch.from_numpy(clusters if seen == _checksum(X) else self.predict(X))
@@ -173,6 +197,9 @@ class VaDE(VAE):
             return loss
         return loss + self.guide * cross_entropy(joint, clusters, ignore_index=-1, reduction="none")
 
+    def _rows_a_step(self, n: int) -> int:
+        return self._with_preset().batch_size or super()._rows_a_step(n)
+
     def _look_out(self, X: np.ndarray) -> None:
         super()._look_out(X)
         used = np.bincount(self.predict(X[:: max(1, len(X) // 5000)]), minlength=self.n_components)
@@ -203,7 +230,8 @@ class VaDE(VAE):
     def variances_(self) -> np.ndarray:
         """Variances of the components in the latent space."""
         self._check_prior()
-        return np.exp(self._log_variance.detach().numpy().astype(np.float64))
+        variances = np.exp(self._log_variance.detach().numpy().astype(np.float64))
+        return np.tile(variances, (1, self._mean.shape[1])) if variances.shape[1] == 1 else variances
 
     @property
     def weights_(self) -> np.ndarray:
@@ -236,12 +264,12 @@ class VaDE(VAE):
         self._set_mixture(*(value.numpy() for value in prior))
 
 
-def _mixture(Z: np.ndarray, k: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _mixture(Z: np.ndarray, k: int, seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Means, variances and weights of the best of five Gaussian mixtures.
 
     Of one start in several, two clusters often share a component, which the stage that follows seldom mends.
     """
-    mixture = GaussianMixture(k, covariance_type="diag", n_init=5, reg_covar=LEAST_VARIANCE, random_state=seed)
+    mixture = GaussianMixture(k, covariance_type=kind, n_init=5, reg_covar=LEAST_VARIANCE, random_state=seed)
     with warnings.catch_warnings():  # a start need not have converged
         warnings.simplefilter("ignore")
         mixture.fit(Z)

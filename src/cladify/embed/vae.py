@@ -199,7 +199,7 @@ class VAE(TransformerMixin, Estimator):
                     X,
                     stage=name,
                     n_epochs=n_epochs,
-                    batch_size=self.batch_size or min(800, max(32, len(X) // 50)),
+                    batch_size=self._rows_a_step(len(X)),
                     learning_rate=rate,
                     decay=0.95**0.1,
                     patience=self.patience,
@@ -221,6 +221,9 @@ class VAE(TransformerMixin, Estimator):
                     CladifyWarning,
                     stacklevel=4,
                 )
+
+    def _rows_a_step(self, n: int) -> int:
+        return self.batch_size or min(800, max(32, n // 50))
 
     def _loss(self, x: Any) -> Any:
         mean, log_variance = self.network_.encode(x)

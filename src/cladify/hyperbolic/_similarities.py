@@ -13,20 +13,24 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
+from cladify._kit.memory import check_memory
 from cladify._kit.parallel import map_blocks
 from cladify._kit.progress import Progress
 from cladify.data._pairs import FeatureWeights, GraphWeights, MatrixWeights, PairWeights
 from cladify.data.points import Points
 from cladify.data.similarity import Similarity
+from cladify.errors import InvalidInput
 from cladify.hyperbolic.geometry import on_circle
 from cladify.objectives._objective import get_objective
 from cladify.tree import Tree
 
-__all__ = ["Source", "find_source", "find_unit"]
+__all__ = ["PairSource", "Source", "find_pairs", "find_source", "find_unit"]
 
 _LARGE = 1e12  # values up to here, and down to one in so many, are taken as they are
 _FEW = 1000  # points whose values are worked out once
 _LARGEST = 1e20  # in units: sums of such values fit in float32
+_EPOCHS = 50  # of all pairs, as the paper trains
+_BATCH, _STEPS = 256, 10_000  # triplets a step at least; steps at most, unless asked otherwise
 
 
 class Source:
@@ -174,31 +178,91 @@ class EdgeSource(Source):
     def gradient(
         self, angle: np.ndarray, radius: np.ndarray, temperature: float, random: np.random.Generator, threads: int
     ) -> tuple[float, np.ndarray]:
-        replicas, n = angle.shape
+        n = self.n_points
         if len(self._share) == 0 or n < 3:
             return 0.0, np.zeros_like(angle)
         draws = random.random(self.n_triplets)
         edge = np.minimum(np.searchsorted(self._share, draws, side="right"), len(self._share) - 1)
         i, j = self._edges[0][edge], self._edges[1][edge]
-        k = random.integers(n - 2, size=self.n_triplets)
-        low, high = np.minimum(i, j), np.maximum(i, j)
-        k += k >= low
-        k += k >= high
-        ids = (np.stack([i, j, k], axis=1) + n * np.arange(replicas)[:, None, None]).reshape(-1, 3)
-        count = len(ids)
-        weight = np.zeros((count, 3))
+        ids = with_third(i, j, n, random)
+        weight = np.zeros((len(ids), 3))
         weight[:, 0] = 1.0
-        z = on_circle(angle, radius[:, None]).reshape(-1, 2)
-        out = np.empty_like(z)
-        loss = _core.triplet_loss(z, ids, weight, temperature, out, None, threads)
-        turning = z[:, 0] * out[:, 1] - z[:, 1] * out[:, 0]
-        return loss / count, turning.reshape(replicas, n) / count
+        return mean_loss(angle, radius, ids, weight, temperature, threads)
+
+
+class PairSource(Source):
+    """The printed sampling: every pair of points in random order, each with a third point drawn for it.
+
+    A step takes the next ``batch`` of them. Each pair once is an epoch, about n² / 2 triplets.
+    """
+
+    def __init__(self, weights: PairWeights, kind: str, matrix: np.ndarray, batch: int | None) -> None:
+        super().__init__(weights, kind)
+        scaled = np.clip(matrix / find_unit(matrix), -_LARGEST, _LARGEST)
+        self._matrix = scaled.astype(np.float32)
+        n = weights.n
+        n_pairs = n * (n - 1) // 2
+        self.batch = batch or max(_BATCH, -(-_EPOCHS * n_pairs // _STEPS))
+        self.n_steps = max(1, -(-_EPOCHS * n_pairs // self.batch))
+        self._first = np.arange(n - 1) * (2 * n - np.arange(n - 1) - 1) // 2  # where the pairs of each row begin
+        self._epoch = np.empty(0, dtype=np.int64)
+        self._next = 0
+
+    def gradient(
+        self, angle: np.ndarray, radius: np.ndarray, temperature: float, random: np.random.Generator, threads: int
+    ) -> tuple[float, np.ndarray]:
+        n = self.n_points
+        if n < 3:
+            return 0.0, np.zeros_like(angle)
+        if self._next >= len(self._epoch):
+            self._epoch, self._next = random.permutation(n * (n - 1) // 2), 0
+        pair = self._epoch[self._next : self._next + self.batch]
+        self._next += self.batch
+        i = np.searchsorted(self._first, pair, side="right") - 1
+        j = pair - self._first[i] + i + 1
+        ids = with_third(i, j, n, random)
+        i, j, k = ids.T
+        weight = np.stack([self._matrix[i, j], self._matrix[i, k], self._matrix[j, k]], axis=1, dtype=np.float64)
+        sign = 1.0 if self.kind == "similarity" else -1.0
+        return mean_loss(angle, radius, ids, sign * weight, temperature, threads)
+
+
+def with_third(i: np.ndarray, j: np.ndarray, n: int, random: np.random.Generator) -> np.ndarray:
+    """Triplets of pairs of n points and a third one, uniformly among the others."""
+    k = random.integers(n - 2, size=len(i))
+    k += k >= np.minimum(i, j)
+    k += k >= np.maximum(i, j)
+    return np.stack([i, j, k], axis=1)
+
+
+def mean_loss(
+    angle: np.ndarray, radius: np.ndarray, ids: np.ndarray, weight: np.ndarray, temperature: float, threads: int
+) -> tuple[float, np.ndarray]:
+    """Mean loss of triplets, the same ones in every replica, and its derivatives by the angles."""
+    replicas, n = angle.shape
+    every = (ids + n * np.arange(replicas)[:, None, None]).reshape(-1, 3)
+    z = on_circle(angle, radius[:, None]).reshape(-1, 2)
+    out = np.empty_like(z)
+    loss = _core.triplet_loss(z, every, np.tile(weight, (replicas, 1)), temperature, out, None, threads)
+    turning = z[:, 0] * out[:, 1] - z[:, 1] * out[:, 0]
+    return loss / len(every), turning.reshape(replicas, n) / len(ids)
 
 
 def find_unit(values: np.ndarray) -> float:
     """The unit of values: 1 unless they come near the limits of float32. Steps do not depend on it."""
     largest = float(np.abs(values).max(initial=0.0, where=np.isfinite(values)))  # sums of both directions may overflow
     return 1.0 if largest == 0.0 or 1.0 / _LARGE <= largest <= _LARGE else 2.0 ** int(np.floor(np.log2(largest)))
+
+
+def find_pairs(points: Points, batch: int | None, n_jobs: int | None) -> PairSource:
+    """The printed sampling, of the n² similarities of vectors or of a given matrix."""
+    if points.is_graph:
+        raise InvalidInput("sampling='paper' takes every pair of points; of a graph use sampling='blocks'.")
+    points = replace(points, weight=None)
+    weights = get_objective("dasgupta" if points.kind == "similarity" else "ckmm").weights(points)
+    check_memory(24 * points.n**2, f"all pairs of {points.n} points", "use sampling='blocks', whose memory is linear.")
+    matrix = weights.X if isinstance(weights, MatrixWeights) else points.similarity.matrix(points.rows, n_jobs=n_jobs)
+    return PairSource(weights, points.kind, matrix, batch)
 
 
 def find_source(points: Points, block_size: int, n_jobs: int | None) -> Source:

@@ -15,7 +15,7 @@ from cladify.data.points import Points
 from cladify.divide import BisectConquer
 from cladify.errors import InvalidInput
 from cladify.hyperbolic._descent import Descent, Schedule
-from cladify.hyperbolic._similarities import Source, find_source
+from cladify.hyperbolic._similarities import PairSource, Source, find_pairs, find_source
 from cladify.hyperbolic.decode import decode
 from cladify.hyperbolic.embed import tree_angles
 from cladify.refinement import refine
@@ -64,8 +64,11 @@ class HypHC(TreeEstimator):
         :class:`cladify.BisectConquer`, up to 1000 points the best of eight, the others from random angles.
     n_init : int, optional
         Number of starts. None: 8 up to 150 points, or 500 with ``init="random"``, 4 up to 5000, 2 up to 20 000, then 1.
+    sampling : "blocks" or "paper"
+        "blocks" as above. "paper": every pair of points in random order, each with a third point drawn for it, over and
+        over, so many triplets a step as ``block_size`` says; n² memory, no graphs.
     n_steps : int, optional
-        Steps of a start. None: 500, and fewer below 100 points, 5 n.
+        Steps of a start. None: 500, and fewer below 100 points, 5 n; with ``sampling="paper"`` 50 times every pair.
     n_rounds : int in [0, 8]
         How often all starts are reset to the best tree so far, embedded again, with blocks of 32 points and half as
         many steps.
@@ -77,6 +80,8 @@ class HypHC(TreeEstimator):
         Of the last circle.
     block_size : int, optional
         Points a block. None: 64 up to 1000 points, where some noise leads to better trees than the whole sum, then 128.
+        With ``sampling="paper"`` triplets a step. None: 256, or more where 50 times every pair would be over 10 000
+        steps.
     decoding : "greedy" or "exact"
         How the result is read off the embedding (:func:`cladify.hyperbolic.decode`); on a circle both give the same
         tree but for ties, and "exact" takes n² time.
@@ -86,8 +91,9 @@ class HypHC(TreeEstimator):
         Stop when so many looks at the discrete cost, one every twentieth of the steps, have brought nothing better, but
         not in the first half.
     preset : "paper", optional
-        The printed algorithm: random starts, triplets drawn one by one (blocks of three points), no returns to the best
-        tree, no early stop. It sets parameters that are at their defaults; the paper takes the best of five seeds.
+        The printed algorithm: one random start, the printed sampling, no returns to the best tree, no early stop. It
+        sets parameters that are at their defaults. The paper takes the best of five seeds and of nine pairs of a
+        learning rate and a temperature, and moves points in the disk where here they turn on a growing circle.
     n_snapshots : int
         How many embeddings to keep on the way, for :func:`cladify.plot.save_film`: those of the start that has the best
         tree after its first descent.
@@ -130,6 +136,7 @@ class HypHC(TreeEstimator):
         "learning_rate": number(low=0.0, open_low=True),
         "temperature": number(low=1e-3),
         "radius": number(low=0.3, high=1.0 - 1e-9, open_low=True),
+        "sampling": choice("blocks", "paper"),
         "block_size": optional(integer(low=3)),
         "decoding": choice("greedy", "exact"),
         "refine": check_bool,
@@ -137,10 +144,13 @@ class HypHC(TreeEstimator):
         "n_snapshots": integer(low=0),
     }
 
-    _presets: ClassVar = {"paper": {"init": "random", "block_size": 3, "n_rounds": 0, "n_init": 1, "patience": None}}
+    _presets: ClassVar = {
+        "paper": {"init": "random", "sampling": "paper", "n_rounds": 0, "n_init": 1, "patience": None}
+    }
 
     metric: Any = "cosine"
     init: str | Tree = "auto"
+    sampling: str = "blocks"
     n_init: int | None = None
     n_steps: int | None = None
     n_rounds: int = 3
@@ -172,12 +182,17 @@ class HypHC(TreeEstimator):
             check_choice("init", self.init, ["auto", "random"])
         random = check_random_state(self.random_state)
         block_size = self.block_size or (64 if points.n <= 1000 else 128)
-        source = find_source(points, block_size, self.n_jobs)
+        source: Source
+        if self.sampling == "paper":
+            source = find_pairs(points, self.block_size, self.n_jobs)
+        else:
+            source = find_source(points, block_size, self.n_jobs)
         n = source.n_points
         if isinstance(self.init, Tree):
             check_tree(self.init, n, name="init")
         descent = self._starts(points, source, random, report)
-        steps = (self.n_steps or min(500, 5 * n)) if n > 2 else 1
+        usual = source.n_steps if isinstance(source, PairSource) else min(500, 5 * n)
+        steps = (self.n_steps or usual) if n > 2 else 1
         look = max(1, steps // 20)
         descent.run(steps, random, report, every=look, patience=self.patience, n_snapshots=self.n_snapshots)
         if n > 2:

@@ -72,13 +72,18 @@ CALLS: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {
     ("k-means", "paper"): ("BisectingKMeans()", cladify.BisectingKMeans),
     ("UFit", "paper"): ("UFit()", cladify.UFit),
     ("gHHC", "paper"): ("GHHC()", cladify.GHHC),
-    ("HypHC", "paper"): ("HypHC(preset='paper', n_steps=30 * n)", partial(cladify.HypHC, preset="paper")),
+    ("HypHC", "paper"): (
+        "HypHC(preset='paper', learning_rate=…, temperature=…)",
+        partial(cladify.HypHC, preset="paper"),
+    ),
     ("HypHC", "default"): ("HypHC()", cladify.HypHC),
 }
 #: Random ones: the paper takes the best of five seeds for costs.
 SEEDED = ("k-means", "HypHC", "gHHC")
+#: HypHC is the cheapest tree of these learning rates, temperatures and five seeds. The paper searches as many; its
+#: rates are those of steps in the disk, ours are radians.
+SEARCHED = [(rate, temperature) for rate in (0.3, 0.1, 0.03) for temperature in (0.1, 0.05, 0.01)]
 SEEDS = 5
-SLOW = ("HypHC",)
 LINKAGES = ("single", "average", "complete", "ward")
 IRIS = (
     "no copy of Iris gives the paper's costs: average and complete linkage have 7.911 and 8.329 on scikit-learn's, "
@@ -91,17 +96,34 @@ def tree(name: str, method: str, setting: str, seed: int) -> Tree:
     """The tree of one method on one set."""
     X = unit_scores(name)
     make = CALLS[method, setting][1]
-    model = make(random_state=seed) if method in SEEDED else make()
     if (method, setting) == ("HypHC", "paper"):
-        model.set_params(n_steps=30 * len(X))  # about 10 n² triplets
+        return searched(name)
+    model = make(random_state=seed) if method in SEEDED else make()
     return model.fit(0.5 * pdist(X, "cosine") if method == "ward" else X).tree_
+
+
+@cache
+def searched(name: str) -> Tree:
+    """The cheapest tree of HypHC as printed, and as its table has it."""
+    X = unit_scores(name)
+    models = (
+        cladify.HypHC(preset="paper", learning_rate=rate, temperature=temperature, random_state=seed).fit(X)
+        for rate, temperature in SEARCHED
+        for seed in range(SEEDS)
+    )
+    return min(models, key=lambda model: model.cost_).tree_
 
 
 def cost(name: str, method: str, setting: str, seed: int) -> float:
     """Dasgupta's cost in the unit of the table; of the random methods the best of five seeds."""
-    seeds = range(SEEDS) if method in SEEDED else [seed]
+    seeds = range(SEEDS) if is_seeded(method, setting) else [seed]
     least = min(objectives.dasgupta(tree(name, method, setting, s), unit_scores(name)) for s in seeds)
     return float(2 * least / SETS[name][0])
+
+
+def is_seeded(method: str, setting: str) -> bool:
+    """Whether the row has a figure a seed; the search takes seeds itself."""
+    return method in SEEDED and (method, setting) != ("HypHC", "paper")
 
 
 def bound(name: str, which: str, seed: int) -> float:
@@ -192,6 +214,13 @@ def end_to_end(seed: int) -> float:
     return float(lines["end to end"] - lines["two steps"])
 
 
+def tier_of(method: str, setting: str, tier: str) -> str:
+    """HypHC is never quick, and 45 runs of it on thousands of rows take half an hour each."""
+    if method == "HypHC":
+        return "normal" if tier == "quick" or (setting == "default" and tier == "normal") else "all"
+    return tier
+
+
 def pictures() -> Iterator[Picture]:
     """Figures 3a and 3c."""
     yield Picture("H", "figure 3a", "Cost by steps", "steps", "cost over the least", by_triplets, "zoo", log=True)
@@ -244,7 +273,7 @@ def rows() -> Iterator[Row]:
             for setting in ("paper", "default"):
                 if (method, setting) in CALLS:
                     run = partial(cost, name, method, setting)
-                    slow = tier if method not in SLOW else "all" if tier == "all" else "normal"
+                    slow = tier_of(method, setting, tier)
                     near = 0.0006 if method not in (*SEEDED, "UFit") else 0.01 * (printed[i] or 0.0)
                     yield Row(
                         "H",
@@ -263,7 +292,7 @@ def rows() -> Iterator[Row]:
         for method, pure in PURITY.items():
             for setting in ("paper", "default"):
                 if i < len(pure) and pure[i] is not None and (method, setting) in CALLS:
-                    slow = tier if method not in SLOW else "all" if tier == "all" else "normal"
+                    slow = tier_of(method, setting, tier)
                     yield Row(
                         "H",
                         "table 2",
@@ -276,5 +305,5 @@ def rows() -> Iterator[Row]:
                         cause=IRIS if name == "iris" and method in LINKAGES else "",
                         within=1.0 if name == "iris" or method in SEEDED else 0.15,
                         tier=slow,
-                        seeds=SEEDS if method in SEEDED else 1,
+                        seeds=SEEDS if is_seeded(method, setting) else 1,
                     )
