@@ -1,12 +1,14 @@
 """Makes the pictures of the gallery: ``python docs/make_gallery.py`` runs its own lines, ``... maps`` draws ten sets.
 
-The maps need the data sets (``CLADIFY_DATA``, or ``../shared/datasets``) and ``datamapplot`` from PyPI, which draws the
-same coordinates and the same groups beside ours.
+The maps need the data sets (``CLADIFY_DATA``, or ``../shared/datasets``), Chromium, and ``datamapplot`` from PyPI, that
+draws the same coordinates, groups and names beside the page of the explorer.
 """
 
 import os
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,67 +20,63 @@ import numpy as np
 from matplotlib import pyplot
 
 HERE = Path(__file__).resolve().parent
-ROWS = 4000
-SETS = (
-    "debian_minilm",
-    "wordnet_minilm",
-    "newsgroups20_minilm",
-    "glove100",
-    "mnist",
-    "aloi",
-    "optdigits",
-    "letter",
-    "satimage",
-)
+GROUPS = 12  # the page begins with the level nearest to it
 
 
-def items_of(data: dict[str, np.ndarray], rows: np.ndarray) -> list[str]:
-    if "names" in data:
-        return [str(name) for name in data["names"][rows]]
-    y = data["y"][rows]
-    return [str(data["class_names"][label]) if "class_names" in data else f"class {label}" for label in y]
+def page(browser: Any, name: str, taxonomy: Any, *, dark: bool) -> None:
+    """The first picture of the explorer."""
+    from cladify.explore import Explorer, open_document
+
+    with tempfile.TemporaryDirectory() as folder:
+        taxonomy.save(Path(folder) / f"{name}.taxonomy")
+        explorer = Explorer(open_document(Path(folder) / f"{name}.taxonomy"), port=0).start()
+        opened = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark" if dark else "light")
+        opened.goto(explorer.url)
+        while not opened.evaluate("globalThis.cladify && cladify.ready && cladify.boxes() > 2"):
+            opened.wait_for_timeout(50)
+        opened.wait_for_timeout(900)
+        opened.screenshot(path=HERE / "gallery" / f"{name}-cladify.jpg", type="jpeg", quality=68)
+        opened.close()
+        explorer.stop()
 
 
-def draw(name: str, X: np.ndarray, items: list[str], *, dark: bool) -> None:
+def map_plot(name: str, taxonomy: Any, *, dark: bool) -> None:
+    """The same by datamapplot."""
     import datamapplot
 
-    import cladify
+    from cladify.maps._gaps import with_narrow_gaps
 
-    taxonomy: Any = cladify.Taxonomy.fit(X, items, metric="cosine")
-    axes = taxonomy.plot("map", dark=dark)
-    save(axes.figure, f"{name}-cladify")
-    level = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / 14)))
-    labels = np.full(len(items), "Unlabelled", dtype=object)
+    level = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / GROUPS)))
+    labels = np.full(taxonomy.n_items, "Unlabelled", dtype=object)
     for v in level.nodes:
         labels[taxonomy.tree.members(v)] = taxonomy.names[v]
-    flipped = taxonomy.points * np.array([1, -1])  # ours goes downwards
-    figure, _ = datamapplot.create_plot(flipped, labels, darkmode=dark, figsize=(10, 7.5), use_medoids=True)
-    save(figure, f"{name}-datamapplot")
-    pyplot.close("all")
-    print(name, flush=True)
-
-
-def save(figure: Any, name: str) -> None:
+    places = with_narrow_gaps(taxonomy.points) * np.array([1, -1])  # ours goes downwards
+    figure, _ = datamapplot.create_plot(places, labels, darkmode=dark, figsize=(12, 7.5), use_medoids=True)
     figure.savefig(
-        HERE / "gallery" / f"{name}.jpg", dpi=72, pil_kwargs={"quality": 80}, facecolor=figure.get_facecolor()
+        HERE / "gallery" / f"{name}-datamapplot.jpg",
+        dpi=72,
+        pil_kwargs={"quality": 72},
+        facecolor=figure.get_facecolor(),
     )
+    pyplot.close("all")
 
 
 def maps(wanted: list[str]) -> None:
+    """Both pictures of each set."""
     sys.path.insert(0, str(HERE.parent))
-    from benchmarks.data import real
-    from cladify.datasets import load_docstrings
+    from playwright.sync_api import sync_playwright
+
+    from benchmarks.ten import SETS, taxonomies
 
     (HERE / "gallery").mkdir(exist_ok=True)
-    for place, name in enumerate(SETS):
-        if wanted and name not in wanted:
-            continue
-        data = real(name)
-        rows = np.random.default_rng(0).permutation(len(data["X"]))[:ROWS]
-        draw(name.split("_")[0], data["X"][rows].astype(np.float32), items_of(data, rows), dark=place % 4 == 1)
-    if not wanted or "docstrings" in wanted:
-        corpus = load_docstrings()
-        draw("docstrings", corpus.X, list(corpus.names), dark=False)
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        for name, taxonomy in taxonomies(wanted):
+            dark = [each.split("_")[0] for each in SETS].index(name) % 4 == 1
+            page(browser, name, taxonomy, dark=dark)
+            map_plot(name, taxonomy, dark=dark)
+            print(name, flush=True)
+        browser.close()
 
 
 if __name__ == "__main__":

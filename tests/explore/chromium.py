@@ -82,15 +82,6 @@ def faults(page):
     return [(fault["id"], fault["nodes"][0]["html"]) for fault in found if fault["impact"] in ("serious", "critical")]
 
 
-def pairs_that_overlap(boxes):
-    return [
-        (a, b)
-        for i, a in enumerate(boxes)
-        for b in boxes[i + 1 :]
-        if a[0] < b[0] + b[2] and b[0] < a[0] + a[2] and a[1] < b[1] + b[3] and b[1] < a[1] + a[3]
-    ]
-
-
 def clear(at, boxes):
     """Whether a place is in none of the boxes."""
     return not any(x <= at[0] <= x + w and y <= at[1] <= y + h for x, y, w, h in boxes)

@@ -26,6 +26,7 @@ from cladify.explore._shared import also_in
 from cladify.explore._text import Items
 from cladify.explore._view import MOST_CHILDREN, View
 from cladify.maps import layout
+from cladify.maps._gaps import with_narrow_gaps
 from cladify.metrics import triplet_agreement
 from cladify.taxonomy import Taxonomy
 from cladify.taxonomy._items import as_items
@@ -100,6 +101,7 @@ class Document:
         self.below = below
         self.is_below = is_below
         self._extra = {"labels": labels, "vectors": vectors, "points": points, "images": images}
+        self._map: tuple[Any, Any] | None = None  # the points of a taxonomy, and where they are drawn
         self._lock = Lock()  # of writers
         self._series = secrets.token_hex(4)  # of versions whose keys mean the same nodes
         self._count = 0
@@ -149,12 +151,17 @@ class Document:
 
     def _extra_of(self, taxonomy: Taxonomy) -> dict[str, Any]:
         """What was given beside the taxonomy; where no coordinates were, those of its own map, or of the vectors."""
-        if self._extra["points"] is not None or taxonomy.points is not None:
-            points = self._extra["points"] if self._extra["points"] is not None else taxonomy.points
+        if self._extra["points"] is not None:
+            points = self._extra["points"]
+        elif taxonomy.points is not None:
+            if self._map is None or self._map[0] is not taxonomy.points:  # an edit does not move points
+                self._map = taxonomy.points, with_narrow_gaps(taxonomy.points)
+            points = self._map[1]
         elif self._extra["vectors"] is not None and self._extra["vectors"].shape[0] == taxonomy.n_items:
             vectors = self._extra["vectors"]
             has_zeros = (abs(vectors).sum(axis=1) == 0).any()
-            points = self._extra["points"] = layout(vectors, metric="sqeuclidean" if has_zeros else "cosine")
+            made = layout(vectors, metric="sqeuclidean" if has_zeros else "cosine")
+            points = self._extra["points"] = with_narrow_gaps(made)
         else:
             points = None
         return {**self._extra, "points": points}

@@ -12,6 +12,7 @@ from scipy.ndimage import gaussian_filter
 
 from cladify._kit.params import check_choice, check_int
 from cladify.errors import InvalidInput
+from cladify.maps._gaps import with_narrow_gaps
 from cladify.maps._islands import densest
 from cladify.plot._figure import make_axes, plain
 
@@ -125,9 +126,10 @@ def _colors(taxonomy: Taxonomy, nodes: np.ndarray, dark: bool) -> dict[int, str]
 
 
 def _map(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str], dark: bool) -> None:
-    points, tree = taxonomy.points, taxonomy.tree
-    if points is None:
+    tree = taxonomy.tree
+    if taxonomy.points is None:
         raise InvalidInput("the taxonomy has no map: it was made without vectors. Use kind='tree'.")
+    points = with_narrow_gaps(taxonomy.points)
     shade = np.full(tree.n_leaves, _GREY[dark], dtype="<U7")
     for v in nodes.tolist():
         shade[tree.members(v)] = color[v]
@@ -147,7 +149,7 @@ def _map(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str],
     ax.set_xlim(middle[0] - half[0], middle[0] + half[0])
     ax.set_ylim(middle[1] + half[1], middle[1] - half[1])  # downwards, as in the explorer
     _regions(ax, points[shown], shade[shown])
-    _names(ax, taxonomy, nodes, color, dark)
+    _names(ax, taxonomy, points, nodes, color, dark)
 
 
 def _regions(ax: Axes, points: np.ndarray, shade: np.ndarray) -> None:
@@ -170,12 +172,13 @@ def _regions(ax: Axes, points: np.ndarray, shade: np.ndarray) -> None:
     ax.set(xlim=limits[0], ylim=limits[1])
 
 
-def _names(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str], dark: bool) -> None:
+def _names(
+    ax: Axes, taxonomy: Taxonomy, points: np.ndarray, nodes: np.ndarray, color: dict[int, str], dark: bool
+) -> None:
     """Names of the groups and then of their parts, large ones first, where there is room."""
     from matplotlib import patheffects
 
-    tree, points = taxonomy.tree, taxonomy.points
-    assert points is not None
+    tree = taxonomy.tree
     figure: Any = ax.figure
     renderer = figure.canvas.get_renderer()
     frame = ax.get_window_extent(renderer)

@@ -36,11 +36,11 @@ export function css(color) {
   return `rgb(${color[0]} ${color[1]} ${color[2]})`;
 }
 
-// Black or white, whichever reads better on the colour (WCAG's relative luminance).
+// Black or white, whichever reads better on the colour (WCAG's relative luminance): at least 4.58 to 1.
 export function inkOn(color) {
   const [r, g, b] = color.map((value) => {
     const c = value / 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.19 ? "#10151a" : "#ffffff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000000" : "#ffffff";
 }

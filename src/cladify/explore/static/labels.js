@@ -1,9 +1,9 @@
 // Names on their islands: those of the groups that fit the zoom, large ones first, none over another or beyond the edge.
-import { wrap } from "./scene.js";
+import { linesOf } from "./scene.js";
 
 const TOO_LARGE = 0.2; // a group whose half reaches over this share of the picture is too large to be named: its parts are
 const FADE = [0.2, 0.5]; // shares of that reach from which the names of its parts begin to show, and show in full
-const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6;
+const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6, LEAST = 11, AT_LEAST = 8;
 const SMALL = 36, WHOLE = 1.3; // pixels of a small group, and how far it goes for the half of it that is its reach
 const NEAR = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0]]; // of its own width and height
 const FAR = [[0, -2.2], [0, 2.2], [-0.55, -1.2], [0.55, -1.2], [-0.55, 1.2], [0.55, 1.2], [0, -3], [0, 3], [-0.8, -2], [0.8, -2], [-0.8, 2], [0.8, 2]];
@@ -40,40 +40,47 @@ export function chosen(islands, root, scale, side, whole, sight) {
   return found.sort((a, b) => a.rank - b.rank || b.island.size - a.island.size);
 }
 
-// The lines of a name in the font of the context, and how wide they are; measured once, as a picture has hundreds of names.
+// The lines of a whole name, how wide they are, and their size: a long name has smaller letters and wider lines rather
+// than an end that is cut. Measured once, as a picture has hundreds of names.
 const widths = new Map();
-function measured(ctx, name, room) {
-  const key = `${ctx.font}|${room}|${name}`;
+function measured(ctx, name, weight, size, most, face) {
+  const key = `${weight}|${size}|${most}|${name}`;
   let found = widths.get(key);
   if (!found) {
-    const lines = wrap(ctx, name, room, LINES).filter(Boolean);
-    found = { lines, w: Math.max(0, ...lines.map((text) => ctx.measureText(text).width)) };
+    for (let letters = size, room = WIDE + 4 * size; ; letters = Math.max(LEAST, letters - 1), room *= 1.12) {
+      ctx.font = `${weight} ${letters}px ${face}`;
+      const width = Math.min(room, most), lines = linesOf(ctx, name, width);
+      found = { lines, size: letters, w: Math.max(0, ...lines.map((text) => ctx.measureText(text).width)) };
+      if (lines.length <= LINES || (letters === LEAST && width === most)) break;
+    }
     if (widths.size > 20000) widths.clear();
     widths.set(key, found);
   }
   return found;
 }
 
-// Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free.
-export function arrange(ctx, candidates, { width, height, sight, scale, face, total }, taken) {
+// Boxes of names that fit: {island, lines, size, line, x, y, w, h, alpha, bold}. `taken` are boxes to keep free. From afar
+// the names of parts are few, so that one sees the islands first.
+export function arrange(ctx, candidates, { width, height, sight, scale, face, total, far }, taken) {
   const boxes = [], used = [...taken];
   const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
   const said = new Set(), large = Math.max(1, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen, larger
+  let few = Math.max(AT_LEAST, candidates.filter((each) => each.rank === 0).length);
   for (const { island, rank, alpha } of candidates) {
     const at = sight.at(island), plain = island.name.replace(/ \(\d+\)$/, "");
     if (rank > 0 && said.has(plain)) continue; // "green (2)" says no more than "green"
     if (!at || boxes.length > 150) continue;
+    if (rank > 0 && far && --few < 0) break;
     const [x, y] = at;
-    const size = Math.round(large * (rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
-    ctx.font = `${bold ? "700" : "500"} ${size}px ${face}`;
-    const room = Math.min(WIDE + 4 * size, width - 2 * EDGE), { lines, w } = measured(ctx, island.name, room);
-    if (!lines.length) continue;
+    const wanted = Math.round(large * (rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
+    const { lines, w, size } = measured(ctx, island.name, bold ? "700" : "500", wanted, width - 2 * EDGE, face);
+    if (!lines.length || (!bold && lines.length > 2)) continue;
     const line = size * 1.18, h = line * lines.length;
     for (const [right, down] of places(WHOLE * island.reach * scale, w, h, bold)) {
       const box = {
         x: Math.min(Math.max(x - w / 2 + right * w, EDGE), width - w - EDGE), y: Math.min(Math.max(y - h / 2 + down * h, EDGE), height - h - EDGE), w, h,
       };
-      if (box.y < EDGE || !free(box)) continue;
+      if (box.x < 0 || box.y < EDGE || !free(box)) continue;
       used.push(box);
       said.add(plain);
       boxes.push({ ...box, island, lines, size, line, alpha, bold });
@@ -89,7 +96,7 @@ export function write(ctx, box, style, color) {
   ctx.textBaseline = "middle";
   ctx.textAlign = "center";
   ctx.lineJoin = "round";
-  ctx.lineWidth = 4;
+  ctx.lineWidth = box.bold ? 5 : 4;
   ctx.strokeStyle = style.ground;
   ctx.fillStyle = color;
   box.lines.forEach((text, i) => {

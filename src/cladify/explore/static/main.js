@@ -473,7 +473,7 @@ async function start() {
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), hits: () => hits.length, shortened: () => scene.shortened ?? 0, pointAt: (place) => scenes.map?.screen(place) };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), whole: () => scene.boxes.map(({ island, node }) => (island ?? node)?.name ?? ""), hits: () => hits.length, texts: () => scene.texts ?? [], inks: () => scene.boxes.map((box) => box.ink ?? ""), pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

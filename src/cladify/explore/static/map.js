@@ -260,17 +260,18 @@ export class PointMap extends Scene {
       ctx.drawImage(soft.canvas, soft.left * scale + left, soft.top * scale + top, soft.side * scale, soft.side * scale);
       ctx.globalAlpha = 1;
     }
-    const size = Math.max(2.2, Math.min(9, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
+    const size = Math.max(2.2, Math.min(12, Math.sqrt((0.1 * width * height) / (1 + this.x.length)) * Math.min(2.5, Math.sqrt(this.camera.zoom))));
     if (!ctx.drawImage || !this.dots.draw(ctx, width, height, view, size, this.quick || this.goal ? QUICK : Infinity)) this.oneByOne(ctx, width, height, view, size, colors);
     this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     this.sight = new Sight(this, view, width, height);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, side, new Set(far ? this.cut?.nodes : []), this.sight);
-    this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size }, this.keep);
+    this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size, far }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {
       const index = this.column ? undefined : this.colorOf(box.island);
-      write(ctx, box, style, index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62)));
+      box.ink = index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62));
+      write(ctx, box, style, box.ink);
     }
     this.last = view;
   }

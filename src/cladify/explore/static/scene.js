@@ -1,12 +1,13 @@
-// What the pictures share: the boxes drawn last, finding the one under the pointer, and text that fits its box.
-import { css, inkOn } from "./colors.js";
+// What the pictures share: the boxes drawn last, finding the one under the pointer, and text that fits.
+import { css } from "./colors.js";
 
 export const FACE = 'system-ui, "Segoe UI", "Noto Sans", "Noto Sans CJK SC", sans-serif';
 
 export class Scene {
   constructor(nodes) {
     this.nodes = nodes;
-    this.boxes = [];
+    this.boxes = []; // of groups: {node, x, y, w, h}
+    this.texts = []; // and of names: [x, y, w, h]
   }
 
   // The topmost box drawn at a point.
@@ -22,7 +23,7 @@ export class Scene {
     return this.boxes.find((box) => box.node === node);
   }
 
-  paint(ctx, box, style, label) {
+  paint(ctx, box, style) {
     const { node, x, y, w, h } = box;
     this.boxes.push(box);
     const color = style.color(node);
@@ -48,34 +49,6 @@ export class Scene {
       ctx.lineWidth = 2;
       ctx.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), Math.max(h - 2, 1));
     }
-    if (label) this.write(ctx, node, label, inkOn(color));
-  }
-
-  write(ctx, node, { x, y, w, h, size, bold }, ink) {
-    if (h < 10 || w < 9) return;
-    ctx.font = `${bold ? "600 " : ""}${size}px ${FACE}`;
-    ctx.fillStyle = ink;
-    ctx.textBaseline = "middle";
-    if (w < 26 && h <= 56) return;
-    if (w < 34 && h > 56) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
-    const line = size * 1.25, lines = h < 2.6 * line ? [fit(ctx, node.name, w - 8)] : wrap(ctx, node.name, w - 8, Math.min(5, Math.floor((h - 6) / line)));
-    if (w < 72 && h > 56 && lines.some((text, i) => !text || (i < lines.length - 1 && text.endsWith("…")))) return this.upright(ctx, node.name, x + w / 2, y, w, h, size);
-    if (lines.some((text) => !text || text.endsWith("…"))) this.shortened = (this.shortened ?? 0) + 1;
-    const top = lines.length > 1 || h >= 2.6 * line ? y + 4 + line / 2 : y + h / 2;
-    lines.forEach((text, i) => { if (text) ctx.fillText(text, x + 4, top + i * line); });
-  }
-
-  // In a narrow box, from the top downwards.
-  upright(ctx, name, x, y, w, h, size) {
-    const small = Math.min(12, w - 1);
-    if (size > small) ctx.font = `${small}px ${FACE}`;
-    const text = fit(ctx, name, h - 10);
-    if (!text) return;
-    ctx.save();
-    ctx.translate(x, y + 5);
-    ctx.rotate(Math.PI / 2);
-    ctx.fillText(text, 0, 0);
-    ctx.restore();
   }
 }
 
@@ -91,19 +64,26 @@ export function fit(ctx, text, width) {
   return low < 3 ? "" : text.slice(0, low).trimEnd() + "…";
 }
 
-// A text on several lines, broken at spaces; what does not fit is cut.
-export function wrap(ctx, text, width, most) {
-  const lines = [];
+// A whole text on as many lines as it needs, broken at spaces, and inside words that are wider than a line.
+export function linesOf(ctx, text, width) {
+  const wide = (part) => ctx.measureText(part).width > width, found = [];
   let line = "";
-  for (const word of text.split(" ")) {
+  for (const word of text.split(/\s+/).filter(Boolean)) {
     const longer = line ? `${line} ${word}` : word;
-    if (line && ctx.measureText(longer).width > width) {
-      lines.push(line);
-      line = word;
-    } else line = longer;
-    if (lines.length === most) return lines.map((each, i) => fit(ctx, i === most - 1 ? `${each}…` : each, width));
+    if (!wide(longer)) { line = longer; continue; }
+    if (line) found.push(line);
+    line = word;
+    while (wide(line)) {
+      let end = 1;
+      while (end < line.length && !wide(line.slice(0, end + 1))) end++;
+      const soft = Math.max(...[..."-_/.:,&"].map((mark) => line.lastIndexOf(mark, end - 1))) + 1; // after a mark, if there is one
+      if (soft > end / 3) end = soft;
+      if (end >= line.length) break;
+      found.push(line.slice(0, end));
+      line = line.slice(end);
+    }
   }
-  return [...lines, line].map((each) => fit(ctx, each, width));
+  return line ? [...found, line] : found;
 }
 
 export function ease(t) {
