@@ -45,7 +45,7 @@ def test_gradients_by_heights(loss):
     value = model._loss_of(D)
     M = random_distances(12, 2)
     linkage = Fitted(M).linkage()
-    _, gradient = value(linkage)
+    _, gradient, _ = value(linkage)
     step = 1e-3
     for v, (a, b) in enumerate(zip(*linkage.edge, strict=True)):
         losses = []
@@ -72,8 +72,21 @@ def test_the_triplet_and_dasgupta_terms_by_hand():
     linkage = Fitted(squareform(pdist(np.array([[0.0], [1.0], [5.0]]))).astype(np.float32)).linkage()
     loss, gradient = triplet_loss(linkage, np.array([[0], [2], [1]]), 0.5)  # u_02 = 4, u_01 = 1
     assert loss == pytest.approx(3.5) and gradient.tolist() == [-1.0, 1.0]
-    loss, _ = dasgupta_loss(linkage, np.array([1.0, 1.0]))  # seen from leaf 0: 1 + ½; from leaf 2: 1 + ½ · 2
-    assert loss == pytest.approx(1.5 + 2.0, abs=0.01)
+    # Points 0 and 1 see 1 + ½ leaves below their parent; of the root point 1 sees 1 + 1 + ½, and point 5 sees 1 + ½ · 2.
+    loss, _, count = dasgupta_loss(linkage, np.array([1.0, 1.0]))
+    assert loss == pytest.approx(1.5 + (2.5 + 2.0) / 2, abs=0.01) and count == 2.0 + 3.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_dasgupta_loss_ends_no_worse_than_it_began(seed):
+    """Leaves over distances, of the tree: that of the first linkage, and that of the result."""
+    X = np.random.default_rng(seed).standard_normal((30, 3)) + 3.0 * (np.arange(30) % 3)[:, None]
+    D = squareform(pdist(X))
+    i, j = np.triu_indices(30, 1)
+    first = cladify.fit(D, "hac", metric="precomputed", linkage="single")
+    last = UFit(loss="dasgupta", n_steps=60).fit(X).tree_
+    before, after = ((tree.size[tree.lca(i, j)] / D[i, j]).sum() for tree in (first, last))
+    assert after <= before * (1 + 1e-6)
 
 
 def test_ufit_on_published_data(dataset):

@@ -37,7 +37,8 @@ class UFit(TreeEstimator):
       i and j meet: small clusters should join low;
     * ``"closest-triplet"``: that plus ``gamma`` times :math:`\max(0, u_{ij} - u_{ik} + \text{margin})` for rows i, j of
       one label and k of another (``fit(X, y)`` with -1 where no label is known);
-    * ``"dasgupta"``: :math:`|i \vee j| / d_{ij}`, with sigmoids of differences of heights in place of the count.
+    * ``"dasgupta"``: :math:`|i \vee j| / d_{ij}`, with sigmoids of differences of heights in place of the count. The
+      result is the tree with the least of these sums where leaves are counted, so it is never worse than the first one.
 
     A step takes :math:`n^2` time: a spanning tree, and the sums of d over the pairs that meet in each node. Memory: two
     matrices of :math:`n^2` float32, and one of float64 at first.
@@ -127,10 +128,10 @@ class UFit(TreeEstimator):
         with report.stage("ultrametric", self.n_steps) as advance:
             for step in range(self.n_steps):
                 linkage = fitted.linkage()
-                loss, gradient = value(linkage)
+                loss, gradient, worth = value(linkage)
                 self.losses_.append(loss)
-                if loss < least:
-                    best, least = linkage.tree, loss
+                if worth < least:
+                    best, least = linkage.tree, worth
                 if loss < rest - _LEAST * abs(rest) or step == 0:
                     rest, rest_since = loss, step
                 elif step - rest_since >= _PATIENCE:
@@ -139,8 +140,8 @@ class UFit(TreeEstimator):
                 advance()
         return best
 
-    def _loss_of(self, distance: np.ndarray) -> Callable[[Linkage], tuple[float, np.ndarray]]:
-        """The loss of a linkage and its derivative by the height of every inner node."""
+    def _loss_of(self, distance: np.ndarray) -> Callable[[Linkage], tuple[float, np.ndarray, float]]:
+        """The loss of a linkage, its derivative by the height of every inner node, and what its tree is judged by."""
         n = len(distance)
         pairs = n * (n - 1) / 2.0
         if self.loss == "dasgupta":
@@ -149,7 +150,7 @@ class UFit(TreeEstimator):
         squares = float(np.square(distance, dtype=np.float64).sum()) / 2.0
         triplets = self._triplets(n) if self.loss == "closest-triplet" else None
 
-        def value(linkage: Linkage) -> tuple[float, np.ndarray]:
+        def value(linkage: Linkage) -> tuple[float, np.ndarray, float]:
             h, count, sums = linkage.height, linkage.count, linkage.sums(distance)
             loss = float(h @ (h * count - 2.0 * sums)) + squares
             gradient = 2.0 * (h * count - sums)
@@ -160,7 +161,7 @@ class UFit(TreeEstimator):
             if triplets is not None:
                 more, extra = triplet_loss(linkage, triplets, self.margin)
                 loss, gradient = loss + self.gamma * more, gradient + self.gamma * extra
-            return loss, gradient
+            return loss, gradient, loss
 
         return value
 
@@ -264,22 +265,26 @@ def triplet_loss(linkage: Linkage, triplets: np.ndarray, margin: float) -> tuple
     return float(np.maximum(slack, 0.0).mean()), gradient / len(i)
 
 
-def dasgupta_loss(linkage: Linkage, weight: np.ndarray) -> tuple[float, np.ndarray]:
-    """Σ weight · leaves below, with the leaves counted by sigmoids as one leaf of the node sees them on its way up."""
+def dasgupta_loss(linkage: Linkage, weight: np.ndarray) -> tuple[float, np.ndarray, float]:
+    """Σ weight · leaves below, counted by sigmoids, its derivative by heights, and the same with leaves counted.
+
+    Leaves are counted as a leaf of the node sees them on its way up, and the two ends of its spanning edge, one in each
+    child, count half each. One of them alone would see a node as small that has that leaf in its smaller child.
+    """
     tree, n = linkage.tree, linkage.tree.n_leaves
     h, size, parent = tree.height, tree.size, tree.parent
-    node = np.arange(n, tree.n_nodes)
-    at = tree.leaf_order[tree.first[node]].copy()
     area, gradient = np.ones(n - 1), np.zeros(n - 1)
-    going = np.arange(n - 1)
-    while len(going):
-        up = parent[at]
-        more = (size[up] - size[at]).astype(np.float64)
-        share = 1.0 / (1.0 + np.exp(np.clip(-_SHARPNESS * (h[node[going]] - h[up]), -50.0, 50.0)))
-        area[going] += more * share
-        slope = weight[going] * more * _SHARPNESS * share * (1.0 - share)
-        gradient[going] += slope
-        np.subtract.at(gradient, up - n, slope)
-        on = up < tree.root
-        going, at = going[on], up[on]
-    return float(weight @ area), gradient
+    for end in linkage.edge:
+        at = end.astype(np.int64)
+        going = np.arange(n - 1)
+        while len(going):
+            up = parent[at]
+            more = 0.5 * (size[up] - size[at])
+            share = 1.0 / (1.0 + np.exp(np.clip(-_SHARPNESS * (h[n + going] - h[up]), -50.0, 50.0)))
+            area[going] += more * share
+            slope = weight[going] * more * _SHARPNESS * share * (1.0 - share)
+            gradient[going] += slope
+            np.subtract.at(gradient, up - n, slope)
+            on = up < tree.root
+            going, at = going[on], up[on]
+    return float(weight @ area), gradient, float(weight @ size[n:])
