@@ -79,6 +79,7 @@ public:
     Condenser(IdSpan parent, IdSpan size, RealSpan priority, std::int64_t n_leaves, std::int64_t min_size,
               std::int64_t max_children)
         : parent_(parent),
+          size_(size),
           priority_(priority),
           n_leaves_(n_leaves),
           max_children_(max_children),
@@ -141,11 +142,16 @@ private:
     // The children of a kept node: its splits from the highest priority down, up to the largest gap between two. Were
     // priorities a power of their rank, i times the i-th gap of their logarithms would have the same distribution for
     // every i (Rényi), so no number of children is preferred.
+    //
+    // The widest of a dozen gaps may be chance. At the root, where a reader begins, a child of more than a third of all
+    // leaves needs more than that: a next split of less than a third of the last one's priority. (Even parts of nothing
+    // in particular have about half of it.)
     Ids fan(std::int64_t v) {
         using Entry = std::pair<double, std::int64_t>;
         std::priority_queue<Entry> waiting;
         Ids now, best;
         double best_gap = -1, lowest = priority(v);
+        bool best_is_even = false;
         const auto add_children = [&](std::int64_t w) {
             const std::int64_t i = parts_.end[w] - n_leaves_;
             for (std::int64_t c = children_.start[i]; c < children_.start[i + 1]; ++c) {
@@ -161,9 +167,11 @@ private:
             if (waiting.empty())
                 for (const std::int64_t child : now) next = std::max(next, std::min(lowest, priority(child)));
             const double gap = static_cast<double>(now.size() - 1) * std::log(lowest / next);
-            if (best.empty() || gap >= best_gap) {
+            const bool is_even = parent_[v] >= 0 || kOutstanding * next <= lowest || kLargest * largest(now) <= size_[v];
+            if (best.empty() || is_even > best_is_even || (is_even == best_is_even && gap >= best_gap)) {
                 best_gap = gap;
                 best = now;
+                best_is_even = is_even;
             }
             if (waiting.empty()) break;
             const std::int64_t w = waiting.top().second;
@@ -176,7 +184,16 @@ private:
         return best;
     }
 
-    IdSpan parent_;
+    std::int64_t largest(const Ids& nodes) const {
+        std::int64_t most = 0;
+        for (const std::int64_t v : nodes) most = std::max(most, size_[v]);
+        return most;
+    }
+
+    static constexpr double kOutstanding = 3.0;
+    static constexpr std::int64_t kLargest = 3;
+
+    IdSpan parent_, size_;
     RealSpan priority_;
     std::int64_t n_leaves_, max_children_;
     double floor_;

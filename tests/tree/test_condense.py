@@ -148,6 +148,22 @@ def test_condensed_tree_of_digits_has_ten_branches():
     assert np.mean([np.bincount(y[condensed.members(v)]).max() / condensed.size[v] for v in top]) > 0.85
 
 
+@pytest.mark.parametrize(
+    ("half", "quarters", "block", "sizes"),
+    [(45.0, (40.0, 39.0, 38.0, 37.0), 31.0, [12] * 8), (25.0, (23.0, 23.0, 22.0, 22.0), 18.0, [48, 24, 24])],
+)
+def test_half_of_all_is_one_branch_only_where_it_stands_out(half, quarters, block, sizes):
+    """Eight blocks in pairs; the widest gap is below the third branch, twice in spread and then nearly four times."""
+    n = 96
+    pairs = range(n + 8, n + 12)
+    parent = [*np.repeat(range(n, n + 8), 12), *np.repeat(pairs, 2), n + 12, n + 12, n + 13, n + 13, n + 14, n + 14, -1]
+    height = [*[0.0] * n, *[block] * 8, *quarters, half, 90.0, 100.0]
+    tree = Tree(parent, height, info={"heights": "sums"})
+    condensed = tree.condense(min_size=4)
+    top = condensed.size[condensed.children(condensed.root)]
+    assert sorted(top.tolist(), reverse=True) == sizes
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 10])
 def test_small_condensed_trees(n):
     condensed = random_tree(n, 0).condense()

@@ -421,8 +421,9 @@ class Tree(TreeArrays, TreeForms):
         Only parts of ``min_size`` leaves or more count. A node with one such child merely loses outliers, and is the
         same cluster as that child; an outlier goes where its largest sibling goes, as in :meth:`cut`. Where two or
         more such parts meet, there is a split, and chains of them become one node: from each node down, splits are
-        taken in order of their spread (leaves times height) up to the widest gap between one and the next. A cluster
-        without a further split has its leaves as children.
+        taken in order of their spread (leaves times height) up to the widest gap between one and the next. A child of
+        the root has more than a third of all leaves only where the next split would have less than a third of the last
+        one's spread, or no wider fan is without one. A cluster without a further split has its leaves as children.
 
         O(n log n), for every shape of tree.
 
