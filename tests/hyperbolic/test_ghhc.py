@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from oracles import clades
 from scipy.sparse import csr_array
 
 import cladify
 from cladify.hyperbolic.ghhc import GHHC, triplet_step
 from cladify.metrics import dendrogram_purity
+from cladify.objectives import mw
 
 
 def test_gradient():
@@ -50,3 +52,12 @@ def test_reads_sparse_rows_as_dense_ones():
 def test_weights_are_refused():
     with pytest.raises(cladify.CladifyError, match="takes no sample_weight"):
         GHHC().fit(np.eye(40), sample_weight=np.arange(1, 41))
+
+
+def test_the_tree_before_it_is_made_binary():
+    """The same nodes, and the score of the k-ary tree is the mean over random binary ones."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    wide, binary = (GHHC(n_steps=40, binary=b, random_state=0).fit(X).tree_ for b in (False, True))
+    assert not wide.is_binary and binary.is_binary and clades(wide).keys() <= clades(binary).keys()
+    values = [mw(wide.binarize(seed), X, "cosine") for seed in range(300)]
+    assert mw(wide, X, "cosine") == pytest.approx(np.mean(values), abs=4 * np.std(values) / 300**0.5)

@@ -72,7 +72,7 @@ def test_the_triplet_and_dasgupta_terms_by_hand():
     linkage = Fitted(squareform(pdist(np.array([[0.0], [1.0], [5.0]]))).astype(np.float32)).linkage()
     loss, gradient = triplet_loss(linkage, np.array([[0], [2], [1]]), 0.5)  # u_02 = 4, u_01 = 1
     assert loss == pytest.approx(3.5) and gradient.tolist() == [-1.0, 1.0]
-    # Points 0 and 1 see 1 + ½ leaves below their parent; of the root point 1 sees 1 + 1 + ½, and point 5 sees 1 + ½ · 2.
+    # Points 0 and 1 see 1 + ½ leaves below their parent; below the root 1 sees 1 + 1 + ½, and 5 sees 1 + ½ · 2.
     loss, _, count = dasgupta_loss(linkage, np.array([1.0, 1.0]))
     assert loss == pytest.approx(1.5 + (2.5 + 2.0) / 2, abs=0.01) and count == 2.0 + 3.0
 

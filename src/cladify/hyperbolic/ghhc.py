@@ -11,7 +11,7 @@ from scipy.sparse import csc_array
 from cladify._estimator import TreeEstimator
 from cladify._kit.memory import check_memory
 from cladify._kit.parallel import one_blas_thread
-from cladify._kit.params import check_random_state, integer, number, optional
+from cladify._kit.params import check_bool, check_random_state, integer, number, optional
 from cladify._kit.progress import Progress
 from cladify.data._vectors import columns_in_use
 from cladify.data.points import Points
@@ -35,8 +35,8 @@ class GHHC(TreeEstimator):
 
     For triplets whose rows i and j are more similar to each other than to k, the soft common ancestor of i and j, a
     softmax over the nodes of :math:`-\max(d_{cp}(i, v), d_{cp}(j, v))`, shall be nearer to i and j than to k (a
-    logistic loss). In the end every leaf and every node hangs below the nearest node that is nearer to the origin, and
-    nodes with many children become random binary trees over them, so that the tree has cuts of every size.
+    logistic loss). In the end every leaf and every node hangs below the nearest node that is nearer to the origin. By
+    default nodes with many children become random binary trees over them, so that the tree has cuts of every size.
 
     It is here for comparison: the method needs vectors, and its trees fit the objectives worse than any linkage.
 
@@ -50,6 +50,8 @@ class GHHC(TreeEstimator):
         Triplets a step.
     learning_rate : float
     leaf_radius : float in (0, 1)
+    binary : bool
+        False: leave nodes with many children as they are.
     n_clusters : int, optional
         Cut the tree into this many clusters: ``labels_``.
     random_state : int, Generator or None
@@ -78,6 +80,7 @@ class GHHC(TreeEstimator):
         "batch_size": integer(low=1),
         "learning_rate": number(low=0.0, open_low=True),
         "leaf_radius": number(low=0.0, high=0.999, open_low=True),
+        "binary": check_bool,
     }
 
     n_nodes: int | None = None
@@ -85,6 +88,7 @@ class GHHC(TreeEstimator):
     batch_size: int = 256
     learning_rate: float = 0.01
     leaf_radius: float = 0.95
+    binary: bool = True
     random_state: Any = None
 
     metric = "cosine"  # of `predict`: leaves keep nothing but their direction
@@ -110,7 +114,10 @@ class GHHC(TreeEstimator):
             self.nodes_[:, columns] = node
             parent = assign(leaf, node)
         info = {"method": "ghhc", "n_nodes": count}
-        return Tree.from_parents(parent, n, info=info).binarize(random) if n > 1 else Tree([-1], info=info)
+        if n == 1:
+            return Tree([-1], info=info)
+        tree = Tree.from_parents(parent, n, info=info)
+        return tree.binarize(random) if self.binary else tree
 
     def _descend(self, leaf: np.ndarray, node: np.ndarray, random: np.random.Generator, report: Progress) -> np.ndarray:
         mean, square = np.zeros_like(node), np.zeros_like(node)

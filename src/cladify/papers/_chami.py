@@ -86,8 +86,8 @@ SEARCHED = [(rate, temperature) for rate in (0.3, 0.1, 0.03) for temperature in 
 SEEDS = 5
 LINKAGES = ("single", "average", "complete", "ward")
 UFIT = (
-    "the settings of the paper's UFit are not printed, and no one of more than thirty (graph, start, unit, rate, nodes of "
-    "the size term) has the three costs of Zoo, Iris and Glass within 1 % (docs/studies/papers.md)"
+    "the settings of the paper's UFit are not printed, and none of more than thirty (graph, start, unit, rate, nodes "
+    "of the size term) has the three costs of Zoo, Iris and Glass within 1 % (docs/studies/papers.md)"
 )
 IRIS = (
     "no copy of Iris gives the paper's costs: average and complete linkage have 7.911 and 8.329 on scikit-learn's, "
