@@ -59,6 +59,21 @@ def test_long_names_are_drawn_whole(tab, many):
     explorer.stop()
 
 
+def test_the_legend_is_not_on_the_points_of_a_narrow_picture(tab, many):
+    explorer = Explorer(open_document(many), port=0).start()
+    tab.set_viewport_size({"width": 900, "height": 700})
+    page = show(tab, explorer.url)
+    assert not page.locator("#legend").is_visible()
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    page.locator("#legend").wait_for()
+    legend, stage = page.locator("#legend").bounding_box(), page.locator("#stage").bounding_box()
+    page.wait_for_timeout(200)
+    places = [page.evaluate(f"cladify.pointAt({place})") for place in range(0, many.n_items, 50)]
+    inside = [x < legend["x"] - stage["x"] + legend["width"] for x, _ in places]
+    assert sum(inside) <= 1
+    explorer.stop()
+
+
 def test_groups_are_named_where_they_are_in_sight(tab):
     tree = cladify.Tree([*np.repeat([120, 121, 122], 40), 123, 123, 123, -1])
     points = np.stack([np.tile(np.linspace(0, 1, 40), 3), np.repeat([0.0, 0.1, 0.2], 40)], axis=1)  # three long islands

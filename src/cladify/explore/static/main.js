@@ -19,7 +19,7 @@ import { SideTree } from "./tree.js";
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const ctx = canvas.getContext("2d", { alpha: false });
-const LEGEND = 10;
+const LEGEND = 10, ROOM = 640; // rows, and the width of a picture that has room for them
 const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -199,7 +199,7 @@ function firstCut() {
 function showLegend() {
   const map = scenes.map, list = byId("legend"), here = map && scene === map, column = columns?.column;
   list.replaceChildren(...(!here ? [] : column ? valueLegend() : groupLegend(map)));
-  list.hidden = list.children.length < 2;
+  list.hidden = list.children.length < 2 || (stage.clientWidth < ROOM && !column); // in a narrow picture it would be on the points; islands have names
   if (!map) return;
   const around = stage.getBoundingClientRect();
   map.aside = list.hidden ? 0 : list.offsetLeft + list.offsetWidth;

@@ -122,7 +122,7 @@ export class PointMap extends Scene {
   // The part of the plane that the picture shows.
   view(width, height) {
     const { left, right, top, bottom } = this.bounds, c = this.camera;
-    const aside = width > 700 ? this.aside ?? 0 : 0; // beside the legend, where there is room
+    const aside = width >= 640 ? this.aside ?? 0 : 0; // beside the legend, where there is room
     const unit = Math.min((width - aside - 2 * MARGIN) / Math.max(right - left, 1e-9), (height - 2 * MARGIN) / Math.max(bottom - top, 1e-9));
     if (c.x === null) Object.assign(c, { x: (left + right) / 2, y: (top + bottom) / 2 });
     const scale = unit * c.zoom, middle = (width + aside) / 2;
