@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,6 +45,26 @@ def test_other_alphabets_are_guessed(tmp_path, text, encoding, guess):
     (tmp_path / "a.txt").write_bytes(text.encode(encoding))
     with pytest.warns(CladifyWarning, match=guess):
         assert read_source(tmp_path / "a.txt").texts == text.splitlines()
+
+
+def test_a_few_broken_bytes_do_not_stop_a_file(tmp_path):
+    rows = [f"a line about oaks number {i}" for i in range(60)]
+    (tmp_path / "a.txt").write_bytes("\n".join(rows).encode() + b"\n\xff\xfe\xed\xa0\x80 broken \xc3\n")
+    with pytest.warns(CladifyWarning, match="6 broken characters"):
+        found = read_source(tmp_path / "a.txt").texts
+    assert found[:60] == rows and found[60].endswith("broken \ufffd")
+    (tmp_path / "b.txt").write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(FileError, match="encoding"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_source(tmp_path / "b.txt")
+
+
+def test_a_first_line_that_looks_like_a_row_is_said(tmp_path):
+    (tmp_path / "a.csv").write_text("".join(f"{i},an oak or an elm,{i / 7}\n" for i in range(9)))
+    with pytest.warns(CladifyWarning, match="looks like a row"):
+        assert len(read_source(tmp_path / "a.csv").texts) == 8
+    (tmp_path / "b.csv").write_text("id,text\n1,an oak\n2,an elm\n")
+    assert len(read_source(tmp_path / "b.csv").texts) == 2
 
 
 def test_wrong_encodings_are_one_line(tmp_path):

@@ -42,6 +42,20 @@ def test_words_of_scripts_without_spaces():
     assert all(len(text) > 1 for terms in (chinese, japanese) for text in terms.shown)
 
 
+def test_words_without_spaces_among_others_are_whole():
+    """A few Japanese and Chinese lines among English ones gave pieces of words."""
+    texts = [
+        "the oak is an old tree",
+        "an elm and the ash",
+        "日本語のテキスト",
+        "古いテキスト",
+        "无法打开文件",
+        "打开文件失败",
+    ]
+    shown = set(count_terms(texts * 2, min_texts=1, language="en").shown)
+    assert {"テキスト", "打开", "oak"} <= shown and not {"テキ", "キス", "スト", "开文"} & shown
+
+
 def test_users_choose():
     texts = ["red oak", "red elm"] * 3
     assert "red" not in count_terms(texts, stop_words=["red"]).shown

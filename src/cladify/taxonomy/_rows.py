@@ -146,10 +146,32 @@ def _columns(path: str, ending: str, data: bytes | None, vectors: bool, may_lack
     is_text = ending in (".csv", ".tsv")
     with nullcontext(TextTable(path, ending, data, header=True)) if is_text else open_table(path, ending) as table:
         check_distinct(path, table.schema.names)
+        if is_text:
+            _doubt_header(path, table.schema)
         wanted = [field.name for field in table.schema if vectors or not is_vector(field.type)]
         if not wanted and not may_lack:
             raise FileError(f"{path} has no column of texts. It has: {listing(table.schema.names)}.")
         return read_columns(table, wanted)
+
+
+def _doubt_header(path: str, schema: pa.Schema) -> None:
+    """Warn where the first line looks like a row of the table: it has numbers just where the rows have them."""
+    from pyarrow import types
+
+    numbers = [types.is_integer(field.type) or types.is_floating(field.type) for field in schema]
+    if any(numbers) and numbers == [_is_number(name) for name in schema.names]:
+        warnings.warn(
+            CladifyWarning(f"{path}: the first line was taken for the names of the columns; it looks like a row."),
+            stacklevel=5,
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -251,6 +273,12 @@ def _in_utf8(path: str, data: bytes, encoding: str | None) -> bytes:
             return data
         except UnicodeDecodeError:
             encoding = _guess_encoding(data)
+        if encoding is None or not _decodes(data, encoding):
+            mended, broken = _mended(data)
+            if mended is not None:
+                text = f"{path} is not UTF-8 everywhere: {broken} broken characters are shown as \ufffd."
+                warnings.warn(CladifyWarning(text), stacklevel=4)
+                return mended
         if encoding is None:
             raise FileError(
                 f"{path} is not UTF-8 text, and its encoding cannot be guessed; name it: --encoding cp1252."
@@ -266,6 +294,21 @@ def _in_utf8(path: str, data: bytes, encoding: str | None) -> bytes:
         raise FileError(
             f"{path} is not text in {encoding} (byte {error.start}); name another with --encoding."
         ) from None
+
+
+def _decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mended(data: bytes) -> tuple[bytes | None, int]:
+    """UTF-8 with a mark for what is broken, and how often; None where more than one character in a hundred is."""
+    text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    return (text.encode() if 100 * broken <= len(text) and "\0" not in text else None), broken
 
 
 def _guess_encoding(data: bytes) -> str | None:

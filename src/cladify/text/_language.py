@@ -66,11 +66,16 @@ class Language:
         return _folder(self.code)(word)
 
     def segment(self, run: str) -> list[str] | None:
-        """The words of a run of characters without spaces; None where they cannot be told."""
-        if self.code == "ja":  # what ends in hiragana ends a phrase, as punctuation does
+        """The words of a run of characters without spaces; None where they cannot be told.
+
+        Among texts of another language, its characters say which one a run is of.
+        """
+        code = self.code if self.code in ("ja", "zh", "th") else ""
+        code = "th" if _THAI.match(run) else code or ("ja" if _KANA.search(run) else "zh")
+        if code == "ja":  # what ends in hiragana ends a phrase, as punctuation does
             parts = [(_PIECE.findall(part), _HIRAGANA.search(part)) for part in _segments("ja", run) or [run]]
             return [word for words, ends in parts for word in (*words, *("." if ends else ""))]
-        return _segments(self.code, run) if self.code in ("zh", "th") else None
+        return _segments(code, run)
 
 
 def find_language(texts: Sequence[str], language: str = "auto", stop_words: Any = None) -> Language:
