@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_levels import NaiveLevels
 from points import blobs
+from quick import seeds
 from scipy.sparse import csr_array
 
 import cladify
@@ -121,6 +123,34 @@ def test_batches_schedules_and_given_thresholds():
     assert nodes_of(given.tree_) == nodes_of(MiniBatchSCC(thresholds="geometric", n_rounds=30).fit(X).tree_)
     with pytest.raises(CladifyError, match="similarities above 0 that fall"):
         MiniBatchSCC(thresholds=[0.5, 0.6]).fit(X)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", seeds(200, daily=6))
+def test_batches_are_algorithm_10_as_it_is_read(ties, seed):
+    """Several batches; with ties, products of whole numbers over 16 are the weights, and their sums are exact.
+
+    The first threshold is above all weights, so that the twin need not know who enters whose list of nearest.
+    """
+    random = np.random.default_rng(seed)
+    n, k, rounds = (int(random.integers(*span)) for span in ((4, 30), (1, 6), (1, 12)))
+    X = random.integers(-2, 3, size=(n, 2)) + (0.0 if ties else random.normal(size=(n, 2)))
+    X[~X.any(axis=1)] = 1.0
+    X[:2] = (4.0, 0.0) if ties else X[:2]
+    thresholds = np.append(2.0, np.linspace(1.0, 1.0 / rounds, rounds))
+    online = MiniBatchSCC("dot" if ties else "cosine", n_neighbors=k, thresholds=thresholds)
+    naive, start = NaiveLevels(thresholds), 0
+    while start < n:
+        stop = min(n, start + int(random.integers(1, 8)) + 2 * (start == 0))
+        online.partial_fit(X[start:stop])
+        state = online._begin()
+        W = np.zeros((state.tree.capacity,) * 2)
+        a, b, weight = state.graph.neighbors(state.items.leaves)
+        W[a, b] = weight
+        naive.batch(np.maximum(W, W.T), stop - start)
+        place = {leaf: i for i, leaf in enumerate(state.items.leaves.tolist())}
+        assert nodes_of(online.tree_) == {frozenset(place[leaf] for leaf in c) for c in naive.clusters()}
+        start = stop
 
 
 def naive_levels(W, thresholds):
