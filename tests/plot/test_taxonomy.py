@@ -51,13 +51,13 @@ def test_no_two_names_overlap_and_none_is_cut(taxonomy, kind, dark):
 
 
 def test_the_map_has_a_point_an_item_and_colours_that_differ(taxonomy):
-    ax = draw_taxonomy(taxonomy, n_groups=20)
+    ax = draw_taxonomy(taxonomy, n_groups=10)
     (points,) = ax.collections
     assert len(points.get_offsets()) == 600
     assert len(ax.images) == 1 and 0.15 < ax.images[0].get_array()[..., 3].max() <= 0.3  # soft land below them
     np.testing.assert_allclose(points.get_offsets(), with_narrow_gaps(taxonomy.points))
     colors = points.get_facecolors()[:, :3]
-    groups = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / 20)))
+    groups = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / 10)))
     assert len(np.unique(colors, axis=0)) == groups.n_clusters <= 24
     for v in groups.nodes:
         assert len(np.unique(colors[taxonomy.tree.members(v)], axis=0)) == 1

@@ -202,7 +202,7 @@ def run():
 
 def moments():
     """Ten requests and ten times at which a process is killed, some of them every day."""
-    every = [*range(1, 38, 4), *np.linspace(0, 0.12, 10).tolist()]
+    every = [*range(1, 21, 2), *np.linspace(0, 0.12, 10).tolist()]
     return [moment if i % 4 == 1 else pytest.param(moment, marks=pytest.mark.nightly) for i, moment in enumerate(every)]
 
 
@@ -257,7 +257,7 @@ class TestBudget:
             taxonomy.name(mock.name(), cache=tmp_path / "a")
             assert len([call for call in mock.calls if call.answered]) == len(groups_of(taxonomy))
 
-    @pytest.mark.parametrize("most", [100, 5000, 9000])
+    @pytest.mark.parametrize("most", [100, 4000, 6000])
     @pytest.mark.parametrize("faults", [(), ("500", "half", None, "429", "slow")])
     def test_of_tokens(self, taxonomy, most, faults):
         with MockServer(named, faults) as mock:

@@ -189,7 +189,7 @@ def levels(
 
     from cladify.io import check_writable
     from cladify.io._write import check_table_name
-    from cladify.taxonomy._read.levels import reading_levels
+    from cladify.taxonomy._steer.reading import reading_levels
 
     if out is not None:
         check_table_name(out)
@@ -202,7 +202,7 @@ def levels(
     else:
         tree, names = _read(tree_file, items, items_column)
         vectors = None if x is None else read_points_of(tree, tree_file, x, columns(column))
-        found = reading_levels(tree, vectors, metric=metric, min_size=min_size, max_levels=max_levels)
+        found = reading_levels(tree, vectors, metric=metric, min_size=min_size)[:max_levels]
         shown = [(np.bincount(labels), stability) for labels, stability in found]
         if out is not None:
             _write_levels(out, [labels for labels, _ in found], names, excel_safe=excel_safe)

@@ -26,6 +26,7 @@ from cladify.explore._page import page_of
 from cladify.explore._server import make_app
 from cladify.io import atomic_write, check_items, read_tree
 from cladify.taxonomy import Taxonomy
+from cladify.taxonomy._steer.reading import reading_tree
 from cladify.tree import Tree
 from cladify.tree.dag import ClusterDag
 
@@ -124,7 +125,8 @@ def open_document(
 
 
 def _readable(tree: Tree, items: Sequence[Any] | None, vectors: Any = None) -> Taxonomy:
-    return Taxonomy(tree.condense() if tree.n_leaves > 2 else tree, items, full=tree, X=vectors)
+    readable, ranks = reading_tree(tree)
+    return Taxonomy(readable, items, full=tree, ranks=ranks, X=vectors)
 
 
 def _other(path: Path) -> Taxonomy | Tree:

@@ -15,7 +15,7 @@ from cladify.graphtree import Guide
 from cladify.maps import layout
 from cladify.neighbors import NeighborGraph, neighbors
 from cladify.taxonomy._read.geometry import n_neighbors_for
-from cladify.taxonomy._read.levels import asked_levels
+from cladify.taxonomy._steer.reading import levels_of, stability_at
 from cladify.tree import Tree
 
 __all__ = ["as_rows", "build", "level_sizes", "map_of", "rank_sizes"]
@@ -62,10 +62,10 @@ def level_sizes(full: Tree) -> list[tuple[int, float | None]]:
     return [(int(level.n_clusters), float(level.stability)) for level in full.levels()]
 
 
-def rank_sizes(tree: Tree, ranks: np.ndarray) -> list[tuple[int, float | None]]:
-    """The numbers of clusters of levels that were asked for."""
-    by_node = dict(enumerate(ranks.tolist(), tree.n_leaves))
-    return [(level.n_clusters, None) for level in asked_levels(tree, by_node, int(ranks.max(initial=0)) + 1)]
+def rank_sizes(tree: Tree, ranks: np.ndarray, full: Tree) -> list[tuple[int, float | None]]:
+    """The numbers of clusters of the levels that a tree for reading has, and the stability of such cuts."""
+    counts = [len(nodes) for nodes in levels_of(tree, ranks)]
+    return list(zip(counts, stability_at(full, counts), strict=True))
 
 
 def map_of(X: Any, full: Tree, graph: NeighborGraph, metric: str, n_jobs: int | None, report: Progress) -> np.ndarray:

@@ -289,7 +289,10 @@ class Updatable(Readable):
             said = own_texts(self.info, rows.items, rows.kept, some)
             return as_texts(rows.items.take(some)) if said is None else said
 
-        found = renew(old, live, state, rows.came, rows.items, rows.kept, texts, whole=kind == "refresh", report=report)
+        asked, whole = self.info.get("levels"), kind == "refresh"
+        found = renew(
+            old, live, state, rows.came, rows.items, rows.kept, texts, levels=asked, whole=whole, report=report
+        )
         made, edits, lost = replayed(found.facts, before.edits, before.edited)
         when = now()
         names = {int(key): name for key, name in zip(before.edited.keys.tolist(), before.names_of_all(), strict=True)}

@@ -136,7 +136,7 @@ class Taxonomy(Updatable, Shareable):
             geometry=geometry,
             confidence=confidence,
             also=also,
-            sizes=level_sizes(full) if ranks is None else rank_sizes(tree, ranks),
+            sizes=level_sizes(full) if ranks is None else rank_sizes(tree, ranks, full),
             full_tree=full,
             points=points,
             ranks=ranks,
@@ -256,11 +256,10 @@ class Taxonomy(Updatable, Shareable):
             wishes = as_wishes(n, kept, items, **wanted, must_link=must_link, cannot_link=cannot_link)
             least = None if min_size is None else min(min_size, n)
             full, graph = build(X, method, metric, report, options, None if wishes is None else wishes.guide)
-            planned = Plan.none(full)
+            planned = Plan.of(full, min_size=least, max_children=max_children)
             if wishes is not None and wishes.is_shaped and n > 2:
                 planned = plan(full, graph, wishes, min_size=least, max_children=max_children)
-            full, ranks = planned.full, planned.ranks
-            tree = planned.tree or full.condense(min_size=least, max_children=max_children)
+            full, tree, ranks = planned.full, planned.tree, planned.ranks
             at = {"path": os.fspath(vectors_at)} if isinstance(vectors_at, str | os.PathLike) else vectors_at
             made = cls(
                 tree,

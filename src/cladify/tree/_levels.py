@@ -29,7 +29,7 @@ from cladify.tree._rules import check_leaves
 if TYPE_CHECKING:
     from cladify.tree.tree import Tree
 
-__all__ = ["Level", "levels"]
+__all__ = ["Level", "levels", "stabilities"]
 
 _APART = 1.5  # a level has at least this many times as many clusters as the next coarser one
 _FLOOR = 1e-5  # heights below this share of the root's are all the same to a reader
@@ -77,13 +77,9 @@ def levels(tree: Tree, X: Any, *, metric: Any, min_size: int | None, max_levels:
     """Suggested granularities, coarse to fine; see :meth:`cladify.Tree.levels`."""
     n = tree.n_leaves
     max_levels = check_int("max_levels", max_levels, low=1)
-    if min_size is None:
-        small = min(max(2, round(n ** (1 / 3) / 4)), n)
-    else:
-        small = check_int("min_size", min_size, low=1, high=n, why=f"for {n} leaves")
+    small = _smallest(n, min_size)
     spread = spreads(tree)
-    height = mean_heights(tree) if X is None else _distances(tree, X, metric, small)
-    cuts = _cuts(tree, spread, _even_scale(tree, height, small), small)
+    cuts = _all_cuts(tree, spread, X, metric, small)
     found: list[Level] = []
     last = np.inf
     for i in sorted(_peaks(cuts, max_levels, n / (1.5 * small))):
@@ -93,8 +89,32 @@ def levels(tree: Tree, X: Any, *, metric: Any, min_size: int | None, max_levels:
         labels, nodes, count, _ = _core.tree_cut(
             tree.parent, tree.size, spread, tree._widest_first, n, 0, True, np.nextafter(last, -1.0), size, n, True
         )
-        found.append(Level(count, float(-np.expm1(-max(cuts.firmness[i], 0.0))), size, labels, nodes))
+        found.append(Level(count, float(_stability(cuts.firmness[i])), size, labels, nodes))
     return found
+
+
+def stabilities(
+    tree: Tree, X: Any = None, *, metric: Any = None, min_size: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of clusters that cuts for reading have, and the stability of each cut, as a :class:`Level` has it."""
+    cuts = _all_cuts(tree, spreads(tree), X, metric, _smallest(tree.n_leaves, min_size))
+    return cuts.n_clusters, _stability(cuts.firmness)
+
+
+def _smallest(n: int, min_size: int | None) -> int:
+    """The smallest part that counts."""
+    if min_size is None:
+        return min(max(2, round(n ** (1 / 3) / 4)), n)
+    return check_int("min_size", min_size, low=1, high=n, why=f"for {n} leaves")
+
+
+def _stability(firmness: Any) -> Any:
+    return -np.expm1(-np.maximum(firmness, 0.0))
+
+
+def _all_cuts(tree: Tree, spread: np.ndarray, X: Any, metric: Any, min_size: int) -> _Cuts:
+    height = mean_heights(tree) if X is None else _distances(tree, X, metric, min_size)
+    return _cuts(tree, spread, _even_scale(tree, height, min_size), min_size)
 
 
 def _distances(tree: Tree, X: Any, metric: Any, min_size: int) -> np.ndarray:

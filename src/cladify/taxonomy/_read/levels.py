@@ -14,7 +14,7 @@ from cladify._kit.params import check_int
 from cladify.errors import CladifyWarning, InvalidInput
 from cladify.tree import Tree
 
-__all__ = ["Level", "as_level", "asked_levels", "cut_groups", "labels_of", "reading_levels", "suggest_levels"]
+__all__ = ["Level", "as_level", "cut_groups", "labels_of", "rank_levels", "suggest_levels"]
 
 #: A level has at least this many times as many groups as the next coarser one.
 _APART = 1.8
@@ -114,13 +114,13 @@ def suggest_levels(tree: Tree, sizes: Sequence[tuple[int, float | None]]) -> lis
     return kept
 
 
-def asked_levels(tree: Tree, ranks: Mapping[int, int], n_levels: int) -> list[Level]:
-    """Levels that were asked for: of level i are the highest groups that are not parted above it.
+def rank_levels(tree: Tree, ranks: Mapping[int, int], n_levels: int) -> list[tuple[int, ...]]:
+    """The groups of each level of a tree whose groups have ranks: the highest ones that are not parted above it.
 
     ``ranks[v]`` is the finest level that node v is a group of, -1 for those above all levels. A group that holds items
     beside groups, after edits, is not opened.
     """
-    found: list[Level] = []
+    found: list[tuple[int, ...]] = []
     for number in range(n_levels):
         nodes, waiting = [], [tree.root]
         while waiting:
@@ -130,15 +130,8 @@ def asked_levels(tree: Tree, ranks: Mapping[int, int], n_levels: int) -> list[Le
                 nodes.append(v)
             else:
                 waiting += children.tolist()
-        found.append(Level(tuple(sorted(nodes, key=lambda v: int(tree.first[v])))))
+        found.append(tuple(sorted(nodes, key=lambda v: int(tree.first[v]))))
     return found
-
-
-def reading_levels(full: Tree, X: Any = None, **options: Any) -> list[tuple[np.ndarray, float | None]]:
-    """Labels and stability of the levels that a taxonomy of the tree would have; options as for ``Tree.levels``."""
-    condensed = full.condense(min_size=options.get("min_size"))
-    sizes = [(int(level.n_clusters), float(level.stability)) for level in full.levels(X, **options)]
-    return [(labels_of(condensed, level.nodes), level.stability) for level in suggest_levels(condensed, sizes)]
 
 
 def _opened(tree: Tree, nodes: tuple[int, ...]) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from cladify.taxonomy._edits import Edited, Edits, apply_edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import Also, AlsoIn, after_edits, group_also, item_also
-from cladify.taxonomy._read.levels import Level, asked_levels, suggest_levels
+from cladify.taxonomy._read.levels import Level, rank_levels, suggest_levels
 from cladify.tree import Tree
 
 __all__ = ["Examples", "Snapshot"]
@@ -154,12 +154,20 @@ class Snapshot:
     # --- places in the tree -------------------------------------------------------------------------------------------
 
     @cached_property
-    def levels(self) -> list[Level]:
+    def ranks(self) -> dict[int, int]:
+        """The finest level that each group is of, -1 for none; nothing where levels are not kept with the groups."""
         ranks, n = self.facts.ranks, self.n_items
         if ranks is None:
-            return suggest_levels(self.tree, self.facts.sizes)
-        finest = {v: max(int(ranks[key - n]) for key in self.base_nodes(v)) for v in range(n, self.tree.n_nodes)}
-        return asked_levels(self.tree, finest, len(self.facts.sizes))
+            return {}
+        return {v: max(int(ranks[key - n]) for key in self.base_nodes(v)) for v in range(n, self.tree.n_nodes)}
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        sizes = self.facts.sizes
+        if self.facts.ranks is None:
+            return suggest_levels(self.tree, sizes)
+        groups = rank_levels(self.tree, self.ranks, len(sizes))
+        return [Level(nodes, stability) for nodes, (_, stability) in zip(groups, sizes, strict=True)]
 
     def path(self, v: int) -> list[int]:
         """Groups from the one below the root down to node ``v`` (which is left out if it is an item)."""

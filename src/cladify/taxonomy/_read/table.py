@@ -178,6 +178,7 @@ def flat_dict(now: Snapshot, items: bool) -> dict[str, Any]:
             "examples": [printable(item) for item in now.examples(v).central],
             "hidden": v in now.hidden,
         }
+        | ({"rank": now.ranks[v]} if now.ranks else {})
         for v in range(tree.root, tree.n_leaves - 1, -1)
     ]
     data: dict[str, Any] = {

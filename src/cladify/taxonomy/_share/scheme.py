@@ -32,13 +32,14 @@ _LONG = 200
 
 @dataclass
 class Group:
-    """A group: its name, the group above it (None at the top), its keywords and its height."""
+    """A group: its name, the group above it (None at the top), its keywords, its height and its finest level."""
 
     name: str
     parent: Any = None
     keywords: list[str] = field(default_factory=list)
     height: float | None = None
     is_hidden: bool = False
+    rank: int | None = None
 
 
 @dataclass
@@ -71,6 +72,7 @@ def scheme_of(now: Snapshot, items: bool = True) -> Scheme:
             now.keywords(v),
             float(tree.height[v]),
             v in now.hidden,
+            now.ranks.get(v),
         )
         for v, name in names.items()
     }
@@ -107,6 +109,8 @@ def snapshot_of(scheme: Scheme, columns: pa.Table | None = None) -> Snapshot:
     heights = [groups[key].height if key in groups else None for key in order]
     tree = Tree(np.array([*rows, *parent], np.int64), _heights(heights, [*rows, *parent], n))
     named = [groups.get(key, Group("all items")) for key in order]
+    sizes = [level for level in scheme.levels if 1 <= level[0] <= n] or level_sizes(tree)
+    ranks = [group.rank for group in named if isinstance(group.rank, int) and -1 <= group.rank < len(sizes)]
     facts = Facts(
         base=tree,
         items=as_items([item.value for item in items], n),
@@ -121,8 +125,9 @@ def snapshot_of(scheme: Scheme, columns: pa.Table | None = None) -> Snapshot:
         geometry=spread_examples(tree),
         confidence=None,
         also=None,
-        sizes=[level for level in scheme.levels if 1 <= level[0] <= n] or level_sizes(tree),
+        sizes=sizes,
         full_tree=tree,
+        ranks=np.array(ranks, np.int8) if len(ranks) == len(named) else None,
     )
     hidden = tuple(n + i for i, group in enumerate(named) if group.is_hidden and i < len(named) - 1)
     return Snapshot.of(facts, Edits(tuple(Edit("hide", (v,)) for v in hidden)))
@@ -246,6 +251,7 @@ def from_dict(data: Any) -> Scheme:
                 [str(word) for word in entry.get("keywords", [])],
                 entry.get("height"),
                 bool(entry.get("hidden", False)),
+                entry.get("rank"),
             )
             for entry in data["groups"]
         }

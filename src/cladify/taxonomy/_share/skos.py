@@ -95,6 +95,7 @@ def _resources(scheme: Scheme, base: str) -> Iterator[tuple[str, str, list[tuple
                 ("cladify:keywords", "literal", [group.keywords] if group.keywords else []),
                 ("cladify:height", "literal", [] if group.height is None else [group.height]),
                 ("cladify:isHidden", "literal", [True] if group.is_hidden else []),
+                ("cladify:rank", "literal", [] if group.rank is None else [group.rank]),
                 ("cladify:node", "literal", [key] if isinstance(key, int) else []),
             ],
         )
@@ -240,6 +241,7 @@ def _scheme(path: PathLike, graph: Any) -> Scheme:
             one(concept, own.keywords) or sorted(set(hidden)),
             float(height) if isinstance(height, int | float) else None,
             one(concept, own.isHidden, False) is True,
+            rank if isinstance(rank := one(concept, own.rank), int) else None,
         )
     schemes = sorted(set(graph.subjects(RDF.type, skos.ConceptScheme)), key=str)
     about = schemes[0] if schemes else None

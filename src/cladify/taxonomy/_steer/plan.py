@@ -16,6 +16,7 @@ import numpy as np
 
 from cladify.errors import CladifyWarning
 from cladify.graphtree import spread_labels
+from cladify.taxonomy._steer.reading import first_count, level_counts, reading_tree
 from cladify.taxonomy._steer.shape import level_of, say_counts, shape
 from cladify.taxonomy._steer.wishes import Wishes
 from cladify.tree import Tree
@@ -23,58 +24,42 @@ from cladify.tree._condense import default_min_size
 
 __all__ = ["Plan", "plan"]
 
-#: How many times as many groups the levels have that are below those that are shown.
-_FINER = 5
-
 
 class Plan(NamedTuple):
     """The binary tree, that for reading with the ranks of its groups, names of groups, and what there is to say."""
 
     full: Tree
-    tree: Tree | None
+    tree: Tree
     ranks: np.ndarray | None
     names: dict[int, str]
     info: dict[str, Any]
 
     @classmethod
-    def none(cls, full: Tree) -> Plan:
-        """The tree as it is."""
-        return cls(full, None, None, {}, {})
+    def of(cls, full: Tree, *, min_size: int | None, max_children: int) -> Plan:
+        """The tree for reading where there are no wishes."""
+        return cls(full, *reading_tree(full, min_size=min_size, max_children=max_children), {}, {})
 
 
 def plan(full: Tree, graph: Any, wishes: Wishes, *, min_size: int | None, max_children: int) -> Plan:
     """The tree for reading that wishes lead to."""
     n = full.n_leaves
-    least = 2 if min_size is None else min(min_size, n)
     asked = wishes.levels
-    counts = asked or _suggested(full)
-    shown = len(counts)
-    blocks = wishes.blocks
+    usual = 2 if asked else default_min_size(n)
+    least = min(usual if min_size is None else min_size, n)
+    counts = asked or [max(first_count(full, least, max_children), 1)]
     top: list[np.ndarray] = []
     if wishes.seeds is not None or len(wishes.apart):
         top = _top(full, graph, wishes, counts[0], least)
         counts = [int(top[0].max()) + 1, *(k for k in counts[1:] if k > top[-1].max() + 1)]
-        shown = len(counts)
     if asked is None:
-        small = default_min_size(n) if min_size is None else least
-        while counts[-1] * _FINER <= n / (3 * small):
-            counts = [*counts, counts[-1] * _FINER]
-    shaped = shape(full, counts, min_size=least, max_children=max_children, top=top, blocks=blocks)
-    ranks = np.minimum(shaped.ranks, shown - 1).astype(np.int8)
+        counts += [k for k in level_counts(full, counts[0], least)[1:] if not top or k > top[-1].max() + 1]
+    shaped = shape(full, counts, min_size=least, max_children=max_children, top=top, blocks=wishes.blocks)
     if asked is not None:
         found = [len(np.unique(labels)) for labels in shaped.levels]
         say_counts(asked[: len(found)], found)
-    links = _said_links(shaped.tree, ranks, wishes)
+    links = _said_links(shaped.tree, shaped.ranks, wishes)
     info = ({} if asked is None else {"levels": asked}) | ({"links": links} if links else {})
-    return Plan(shaped.full, shaped.tree, ranks, _names(shaped.tree, wishes, top), info)
-
-
-def _suggested(full: Tree) -> list[int]:
-    counts: list[int] = []
-    for level in full.levels():
-        if not counts or level.n_clusters >= 1.8 * counts[-1]:
-            counts.append(int(level.n_clusters))
-    return counts or [1]
+    return Plan(shaped.full, shaped.tree, shaped.ranks, _names(shaped.tree, wishes, top), info)
 
 
 def _top(full: Tree, graph: Any, wishes: Wishes, k: int, least: int) -> list[np.ndarray]:

@@ -12,7 +12,7 @@ from cladify import _core
 from cladify._kit.progress import Progress
 from cladify.graphtree._heights import by_rows, typicality
 from cladify.online import LiveTree
-from cladify.taxonomy._building import level_sizes
+from cladify.taxonomy._building import level_sizes, rank_sizes
 from cladify.taxonomy._edits import Edit, Edits, apply_edits
 from cladify.taxonomy._facts import Facts
 from cladify.taxonomy._kept import Kept
@@ -20,6 +20,7 @@ from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import confidence_table, measure
 from cladify.taxonomy._read.nowhere import calibrate
+from cladify.taxonomy._steer.reading import reading_tree
 from cladify.taxonomy._update.carry import (
     carry_also,
     carry_confidence,
@@ -69,6 +70,7 @@ def renew(
     kept: Kept,
     texts: Callable[[np.ndarray], list[str]],
     *,
+    levels: list[int] | None = None,
     whole: bool = False,
     report: Progress,
 ) -> Renewed:
@@ -82,6 +84,8 @@ def renew(
         Of the items now.
     texts : function
         What some rows say.
+    levels : numbers of groups, optional
+        Those that were asked for.
     """
     X = live.rows()
     full, now = _full_tree(facts, live, state, X, exact=whole)
@@ -90,7 +94,12 @@ def renew(
     smallest = int(shape.get("min_size") or default_min_size(n_old))
     if whole and smallest == default_min_size(n_old):
         smallest = default_min_size(n)
-    base = full.condense(min_size=min(smallest, n), max_children=int(shape.get("max_children") or 15))
+    shaped: dict[str, Any] = {"min_size": min(smallest, n), "max_children": int(shape.get("max_children") or 15)}
+    if facts.ranks is None and not whole:  # of an older file
+        base, ranks = full.condense(**shaped), None
+    else:
+        counts = levels or (None if whole else [k for k, _ in facts.sizes])
+        base, ranks = reading_tree(full, counts, **shaped)
     match = match_groups(facts.base, base, came)
     report.update("groups", 1, 3)
     keys, next_key = _keys(facts, match)
@@ -114,6 +123,11 @@ def renew(
         points = carry_points(points, match, graph)
     report.update("groups", 2, 3)
     names, keywords, drift, named = _names(facts, match, items, texts, geometry.central)
+    sizes = [(min(k, n), stability) for k, stability in facts.sizes]
+    if whole:
+        sizes = level_sizes(full) if ranks is None else rank_sizes(base, ranks, full)
+    elif ranks is not None:
+        sizes = sizes[: int(ranks.max(initial=0)) + 1]
     made = Facts(
         base=base,
         items=items,
@@ -124,9 +138,10 @@ def renew(
         geometry=geometry,
         confidence=confidence,
         also=also,
-        sizes=level_sizes(full) if whole else [(min(k, n), s) for k, s in facts.sizes],
+        sizes=sizes,
         full_tree=full,
         points=points,
+        ranks=ranks,
         far=calibrate(base, X, geometry, metric) if whole and facts.far is not None else facts.far,
         keys=keys,
         next_key=next_key,
