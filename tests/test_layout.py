@@ -92,7 +92,7 @@ THEMES = {
     "distributed": {"damage", "lost"},
     "divide": {"box", "degenerate", "interrupt", "printed"},
     "embed": {"elbo", "guide", "training"},
-    "explore": {"browser", "browser_edits", "browser_kinds", "browser_map", "guards", "versions"},
+    "explore": {"browser", "browser_edits", "browser_kinds", "browser_map", "guards", "jupyterlab", "versions"},
     "io": {"fuzz", "hostile"},
     "metrics": {"labels", "large"},
     "neighbors": {"conformance"},
