@@ -147,15 +147,15 @@ PURE = (
 TRIED = {
     "Affinity": "of 24 graphs of Glass (5 to 213 neighbours, single and average linkage, squared and plain distances) "
     "CKMM is .23 to .67, MW .13 to .63 and purity at most .47",
-    "BIRCH": "its threshold is not printed: at the default, .5, rows of length 1 are one leaf of the tree; at .03 MW of "
-    "Glass is .65, and CKMM falls from .46 to .20",
+    "BIRCH": "its threshold is not printed: at the default, .5, rows of length 1 are one leaf of the tree; at .03 MW "
+    "of Glass is .65, and CKMM falls from .46 to .20",
     "robust single linkage": "with 1 to 15 neighbours for a core CKMM of Glass is .89 to .91",
     "B++&C": "with δ from 0 to .4 and θ from 1 to n the purity of Glass is at most .51, that of average linkage; print "
     "has one figure for B++&C, δ = 0 and B2SAT&C",
 }
 SPAM = (
-    "the printed purities of Spambase are not those of raw rows (at most .63 for any linkage): of eight scalings z-scores "
-    "of length 1 have .753 for average linkage (.75 printed), z-scores .713 for Ward's (.71)"
+    "the printed purities of Spambase are not those of raw rows (at most .63 for any linkage): of eight scalings "
+    "z-scores of length 1 have .753 for average linkage (.75 printed), z-scores .713 for Ward's (.71)"
 )
 #: For those that Glass is compared by.
 LINKAGES = ("average", "complete", "single", "ward", "B++&C")
