@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
+import sys
 import warnings
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 
 from cladify.errors import CladifyWarning, FileError
 from cladify.taxonomy._rows import Options
@@ -145,3 +149,36 @@ def test_folders(tmp_path):
 )
 def test_cells_are_numbers_only_if_all_are(cells, kind):
     assert str(typed(pa.chunked_array([cells])).type) == kind
+
+
+@pytest.mark.parametrize("kind", [".parquet", ".csv"])
+def test_reading_takes_little_more_than_the_table(tmp_path, kind):
+    n = 100_000
+    draw = np.random.default_rng(0)
+    text = [f"{a} is beside {b}" for a, b in draw.integers(10**6, size=(n, 2)).tolist()]
+    columns = {f"text {i}": text[i:] + text[:i] for i in range(6)} | {f"number {i}": draw.random(n) for i in range(9)}
+    table = pa.table({"id": range(n), **columns, "kind": ["one", "other"] * (n // 2)})
+    path = tmp_path / f"a{kind}"
+    (pq.write_table if kind == ".parquet" else write_csv)(table, path)
+    code = "import sys, pyarrow as pa; from cladify.taxonomy._sources import read_source; "
+    code += "table = read_source(sys.argv[1]).table; print(pa.default_memory_pool().max_memory() / table.nbytes)"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) <= 1.25
+    source = read_source(path)
+    assert source.table.column_names == table.column_names and source.id_column == "id"
+    assert source.table.column("text 3").to_pylist() == columns["text 3"]
+
+
+@pytest.mark.parametrize(
+    ("values", "different"),
+    [([1, 2], True), ([2, 1, 2], False), ([1, None], False), (["b", "a"], True), ([[1], [2]], False)],
+)
+def test_ids_are_all_different(tmp_path, values, different):
+    pq.write_table(pa.table({"id": values, "text": ["a"] * len(values)}), tmp_path / "a.parquet")
+    assert (read_source(tmp_path / "a.parquet").id_column == "id") == different
+
+
+def test_parts_of_columns_and_names_with_dots(tmp_path):
+    table = pa.table({"a.b": ["x", "y"], "a": [{"b": 1}, {"b": 2}], "text": ["long text", "longer text"]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1)
+    assert read_source(tmp_path / "a.parquet").table.column_names == ["a.b", "a", "text"]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Bytes of the first lines, from which types are guessed, and bytes that are parsed at a time; both hold a whole row.
 HEAD = 1 << 20
-BLOCK = 4 << 20
+BLOCK = 1 << 20
 _MOST = 2**31 - 1
 _WIDE = 5000  # columns; Arrow takes some .1 ms for each to find its type
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 ARROW = (".arrow", ".feather", ".ipc")
 KINDS = (".parquet", *ARROW, ".csv", ".tsv")
 
+#: A Parquet file is read in about so many passes, a few columns each.
+_PASSES = 16
+
 #: Number columns with these names are not coordinates unless they are asked for.
 NOT_COORDINATES = {"", "id", "index", "y", "label", "labels", "class", "target", "cluster", "__index_level_0__"}
 
@@ -40,6 +43,7 @@ class Table:
     max_rows: int
     batches: Any  # (columns) -> iterator of pyarrow.RecordBatch
     first_row: int = 0  # of the file, where only a part of it is read
+    column_bytes: Mapping[str, int] = field(default_factory=dict)  # of columns that can be read one by one
 
 
 #: Text tables have the same attributes; their types are guessed, so that a float column may look like integers.
@@ -62,7 +66,8 @@ def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = Non
             rows = [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
             first = 0 if not groups else sum(rows[: groups[0]])
             count = parquet.metadata.num_rows if groups is None else sum(rows[i] for i in groups)
-            yield Table(parquet.schema_arrow, max(0, count), some, first_row=first)
+            size = _column_bytes(parquet.metadata, parquet.schema_arrow.names)
+            yield Table(parquet.schema_arrow, max(0, count), some, first_row=first, column_bytes=size)
     elif kind in ARROW:
         import pyarrow as pa
 
@@ -81,6 +86,30 @@ def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = Non
             )
     else:
         yield TextTable(path, kind)
+
+
+def _column_bytes(metadata: Any, names: Sequence[str]) -> dict[str, int]:
+    """About how much memory each column of a Parquet file takes; parts of nested ones are added up.
+
+    Nothing where a name could also be a part of another column: these can only be read together.
+    """
+    found = dict.fromkeys(names, 1)
+    for name in names:
+        while "." in name:
+            name = name.rpartition(".")[0]
+            if name in found:
+                return {}
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        for j in range(group.num_columns):
+            part = group.column(j)
+            name = part.path_in_schema
+            while name not in found and "." in name:
+                name = name.rpartition(".")[0]
+            if name in found:
+                # A column of few values takes next to nothing in the file, and as much as any other in memory.
+                found[name] += max(part.total_uncompressed_size, 8 * part.num_values)
+    return found
 
 
 def read_table_vectors(
@@ -157,10 +186,39 @@ def read_columns(table: AnyTable, names: Sequence[str]) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(table, TextTable):
-        return pa.Table.from_batches(
-            list(table.batches(names, as_text=True)), pa.schema([(name, pa.string()) for name in names])
-        )
-    return pa.Table.from_batches(list(table.batches(names)), pa.schema([table.schema.field(name) for name in names]))
+        schema = pa.schema([(name, pa.string()) for name in names])
+        read = pa.Table.from_batches(list(table.batches(names, as_text=True)), schema)
+        pa.default_memory_pool().release_unused()
+        return read
+    columns: dict[str, pa.ChunkedArray] = {}
+    for some in _passes(names, table.column_bytes):
+        part = pa.Table.from_batches(list(table.batches(some)), pa.schema([table.schema.field(name) for name in some]))
+        if table.column_bytes:  # what is mapped from a file stays there
+            part = part.combine_chunks()
+        columns |= zip(some, part.columns, strict=True)
+        del part
+        pa.default_memory_pool().release_unused()
+    return pa.table({name: columns[name] for name in names}, pa.schema([table.schema.field(name) for name in names]))
+
+
+def _passes(names: Sequence[str], size: Mapping[str, int]) -> list[list[str]]:
+    """Columns that are read together, the largest first.
+
+    A builder's arrays are larger than what they hold, and those of many columns lie between each other. So columns
+    are read a few at a time and copied to arrays of their size: beside all that were read there is never more than
+    one pass twice, and the first pass is the largest.
+    """
+    if not size or not names:
+        return [list(names)]
+    passes: list[list[str]] = []
+    share, room = sum(size[name] for name in names) // _PASSES, 0
+    for name in sorted(names, key=lambda name: -size[name]):
+        if size[name] > room or not passes:
+            passes.append([])
+            room = max(share, size[name])
+        passes[-1].append(name)
+        room -= size[name]
+    return passes
 
 
 def _one_column(path: PathLike, schema: pa.Schema, column: str | None, names: tuple[str, ...], what: str) -> str:

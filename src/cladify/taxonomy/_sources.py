@@ -197,14 +197,23 @@ class Source:
             return name
         if self.frame is not None:  # its index does
             return None
-        import pyarrow.compute as pc
-
         for column in self.table.column_names:
-            if column.lower() in _IDS and column not in self.text_columns:
-                values = self.table.column(column)
-                if not values.null_count and pc.count_distinct(values).as_py() == len(values):
-                    return column
+            if column.lower() in _IDS and column not in self.text_columns and _are_different(self.table.column(column)):
+                return column
         return None
+
+
+def _are_different(values: pa.ChunkedArray) -> bool:
+    """Whether no value is missing or there twice. Sorting takes a fraction of the memory of a hash table."""
+    import pyarrow.compute as pc
+
+    if values.null_count:
+        return False
+    try:
+        ordered = values.sort()
+    except NotImplementedError:  # no order: lists
+        return False
+    return not pc.any(pc.equal(ordered.slice(1), ordered.slice(0, max(len(ordered) - 1, 0)))).as_py()
 
 
 def text_weights(path: str, given: Any, known: list[str]) -> dict[str, int]:
