@@ -44,12 +44,13 @@ def gather(tree: Tree, partitions: Sequence[np.ndarray]) -> Tree:
         parted = keys[number][left] != keys[number][right]
         met[parted] = tree.lca(middles[number][left[parted]], middles[number][right[parted]])
         rank[parted] = met[parted] + (len(partitions) - number) * tree.n_nodes
-    parent, size = _cartesian(rank, order)
+    # Of equal neighbours the right ones meet above the left ones.
+    by_rank = np.argsort(rank, kind="stable")
+    parent = _joined(left, right, by_rank)
+    met = met[by_rank]
     height = np.concatenate([np.zeros(n), tree.height[met]])
     if tree.info.get("heights") == "sums":  # they grow with the leaves, and a node may have lost some
-        height[n:] *= np.minimum(1.0, size / tree.size[met])
-    by_rank = np.argsort(rank, kind="stable")
-    height[n:] = height[n:][by_rank]
+        height[n:] *= np.minimum(1.0, _core.tree_sizes(parent, n)[n:] / tree.size[met])
     return Tree(parent, _core.tree_largest_heights(parent, height, n), info=tree.info)
 
 
@@ -65,27 +66,11 @@ def _places(labels: np.ndarray, position: np.ndarray, leaf_order: np.ndarray) ->
     return place[cluster], leaf_order[middle[cluster]]
 
 
-def _cartesian(rank: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parents of leaves and joints, these numbered by their rank; and how many leaves are below each joint of the row.
-
-    A joint is the place between two neighbours of the row. Of equal ones the right one is above the left one.
-    """
-    n = len(order)
-    key = np.empty(n - 1, np.int64)
-    key[np.argsort(rank, kind="stable")] = np.arange(n - 1)
-    before, after = np.full(n - 1, -1, np.int64), np.full(n - 1, n - 1, np.int64)
-    waiting: list[int] = []
-    keys = key.tolist()
-    for i, own in enumerate(keys):
-        while waiting and keys[waiting[-1]] < own:
-            after[waiting.pop()] = i
-        if waiting:
-            before[i] = waiting[-1]
-        waiting.append(i)
-    ends = np.append(key, n)  # no joint is above every other
-    above = np.minimum(ends[np.where(before < 0, n - 1, before)], ends[after])
-    parent = np.empty(2 * n - 1, np.int64)
-    parent[n + key] = np.where(above == n, -1, n + above)
-    beside = np.concatenate([[n], key, [n]])
-    parent[order] = n + np.minimum(beside[:-1], beside[1:])
-    return parent, after - before
+def _joined(left: np.ndarray, right: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Parents in the tree that joins neighbours of the row in some order; its inner nodes are numbered by that."""
+    n = len(left) + 1
+    ends = (left.astype(np.int32), right.astype(np.int32), np.zeros(n - 1), order.astype(np.int32))
+    a, b, _ = _core.merge_in_order(*ends, n)
+    parent = np.full(2 * n - 1, -1, np.int64)
+    parent[a] = parent[b] = n + np.arange(n - 1)
+    return parent

@@ -225,16 +225,15 @@ def _contract(tree: Tree, marked: dict[int, int]) -> tuple[Tree, np.ndarray]:
     """The tree of the marked nodes and all leaves, and the ranks of its groups."""
     n = tree.n_leaves
     groups = np.array(sorted(marked), np.int64)
-    name = np.full(tree.n_nodes, -1, np.int64)
-    name[groups] = n + np.arange(len(groups))
-    above = np.full(tree.n_nodes, -1, np.int64)
-    known = name.tolist()
-    nearest, parents = above.tolist(), tree.parent.tolist()
-    for v in range(tree.n_nodes - 2, -1, -1):
-        p = parents[v]
-        nearest[v] = known[p] if known[p] >= 0 else nearest[p]
-    nearest_ = np.array(nearest, np.int64)
-    parent = np.concatenate([nearest_[:n], nearest_[groups]])
+    above = np.full(len(groups), -1, np.int64)
+    inside = np.full(n, -1, np.int64)  # the lowest group so far that the leaf at each place is in
+    for i in range(len(groups) - 1, -1, -1):  # parents before children
+        v = groups[i]
+        above[i] = inside[tree.first[v]]
+        inside[tree.first[v] : tree.last[v]] = n + i
+    parent = np.empty(n + len(groups), np.int64)
+    parent[tree.leaf_order] = inside
+    parent[n:] = above
     info = {key: value for key, value in tree.info.items() if key != "condense"}
     made = Tree(parent, np.concatenate([np.zeros(n), tree.height[groups]]), info=info)
     return made, np.array([marked[v] for v in groups.tolist()], np.int8)
