@@ -137,6 +137,23 @@ def test_a_name_reaches_many_texts_where_it_can():
     assert "tale" in choose_names(tree, node_keywords(tree, terms), [[]] * 3, terms)[0]
 
 
+def test_a_fourth_term_where_three_reach_too_few():
+    words = ["oak", "elm", "ash", "fir", "yew", "bay"]
+    texts = [word for word in words for _ in range(2)] + [f"alone{chr(97 + i)}" for i in range(18)] + ["car"] * 30
+    tree = Tree([60] * 30 + [61] * 30 + [62, 62, -1])
+    terms = count_terms(texts)
+    assert choose_names(tree, node_keywords(tree, terms), [[]] * 3, terms)[0].count(", ") == 3
+
+
+def test_a_name_is_not_all_words_of_the_names_above():
+    """Metals and plants are one group; the part with the metals needs more than the first of these words."""
+    texts = [*["metal"] * 10, *["metal nickel"] * 2, *["plant"] * 12, *["song"] * 12]
+    tree = Tree([36] * 12 + [37] * 12 + [39] * 12 + [38, 38, 40, 40, -1])
+    terms = count_terms(texts)
+    names = choose_names(tree, node_keywords(tree, terms), [[]] * 5, terms)
+    assert "metal" in names[2] and names[0] == "metal, nickel"
+
+
 def test_what_all_texts_have_is_no_name():
     texts = [f"world. {words}" for words in ["oak, elm"] * 6 + ["car, bus"] * 6]
     tree = Tree([12] * 6 + [13] * 6 + [14, 14, -1])

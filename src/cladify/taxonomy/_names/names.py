@@ -7,7 +7,8 @@ A term t of a node v with parent p is weighed by
 where s is the share of v's texts that have t (coverage), r the share of the texts of p outside v (so that the logarithm
 is the contrast), e how evenly the parts of v have it (so that a name is about all of v), and c the cosine of t with the
 direction in which v differs from p, by vectors of words where there are some. A name is up to three terms, chosen one
-after the other by w over the texts that no term before them has: together they cover the node.
+after the other by w over the texts that no term before them has: together they cover the node. Where three reach too
+few of its texts there is a fourth, and a name of words of names above alone gets one more that is new.
 
 A term counts as a keyword where its log-likelihood ratio (G²) against the parent is more than chance: with k of the
 node's texts where e were expected from the parent, G² = 2 (k log(k / e) - (k - e)) for k > e.
@@ -356,7 +357,10 @@ def _texts_with(tree: Tree, v: int, keywords: Sequence[Keyword], counts: Any) ->
 
 
 def _choose(keywords: list[Keyword], has: np.ndarray | None, path: list[str]) -> list[Keyword]:
-    """Up to three keywords: telling ones; all where these reach too few texts, and then those that reach most."""
+    """Three keywords or four: telling ones; all where these reach too few texts, and then those that reach most.
+
+    One of them is not in a name above, where there is such a keyword of a fair share of the texts.
+    """
     share = np.array([keyword.share for keyword in keywords])
     above = np.array([not any(True for _ in distinct([keyword], list(path))) for keyword in keywords], bool)
     weight = np.array([keyword.weight for keyword in keywords]) * np.where(above, _REPEATED, 1.0)
@@ -369,17 +373,27 @@ def _choose(keywords: list[Keyword], has: np.ndarray | None, path: list[str]) ->
             best, reach = found, reached
         if reach >= COVERED:
             break
+    if best and all(above[keywords.index(keyword)] for keyword in best):
+        gain = np.where(~above & (share >= _RARE), weight, 0.0)
+        used = [word for keyword in best for word in telling_words(keyword.words)]
+        more = [keywords[i] for i in np.argsort(-gain, kind="stable").tolist() if gain[i] > 0]
+        best = [*best[: _N_TERMS - 1], *islice(distinct(more, used), 1)]
     return best
 
 
 def _cover(keywords: list[Keyword], weight: np.ndarray, has: np.ndarray | None) -> tuple[list[Keyword], float]:
-    """Up to three keywords by weight over the texts not reached yet; and the share of texts that have one of them."""
+    """Keywords by weight over the texts not reached yet; and the share of texts that have one of them.
+
+    Up to three, and a fourth where these reach too few.
+    """
     chosen: list[Keyword] = []
     used: list[str] = []
     reached = np.zeros(0 if has is None else has.shape[1], bool)
     total = 0.0
     weight = weight.copy()
-    while len(chosen) < _N_TERMS and weight.max(initial=0.0) > 0:
+    while weight.max(initial=0.0) > 0:
+        if len(chosen) >= _N_TERMS and (has is None or total >= COVERED or len(chosen) > _N_TERMS):
+            break
         gain = weight
         if has is not None and chosen:
             new = (has & ~reached).sum(axis=1) / np.maximum(has.sum(axis=1), 1)
