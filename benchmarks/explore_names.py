@@ -37,6 +37,7 @@ def main(files: list[str]) -> int:
             explorer = Explorer(open_document(file), port=0).start()
             for width in (1280, 1920):
                 page = browser.new_page(viewport={"width": width, "height": width * 5 // 8})
+                page.set_default_timeout(600_000)  # the machine may be busy
                 for view in ("map", "tree"):
                     found = measure(page, explorer.url, view)
                     line = ", ".join(f"{found[what]} {what}" for what in ("names", *FAULTS))

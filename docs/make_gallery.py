@@ -51,7 +51,9 @@ def map_plot(name: str, taxonomy: Any, *, dark: bool) -> None:
     for v in level.nodes:
         labels[taxonomy.tree.members(v)] = taxonomy.names[v]
     places = with_narrow_gaps(taxonomy.points) * np.array([1, -1])  # ours goes downwards
-    figure, _ = datamapplot.create_plot(places, labels, darkmode=dark, figsize=(12, 7.5), use_medoids=True)
+    figure, _ = datamapplot.create_plot(
+        places, labels, darkmode=dark, figsize=(12, 7.5), use_medoids=True, font_family="DejaVu Sans"
+    )
     figure.savefig(
         HERE / "gallery" / f"{name}-datamapplot.jpg",
         dpi=72,

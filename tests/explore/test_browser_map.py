@@ -74,6 +74,20 @@ def test_the_legend_is_not_on_the_points_of_a_narrow_picture(tab, many):
     explorer.stop()
 
 
+def test_names_are_those_of_the_legend(tab):
+    """Groups of one level at several depths: a group above two of them is not named in their place."""
+    tree = cladify.Tree([*np.repeat([90, 91, 92], 30), 93, 93, 94, 94, -1])
+    turn = np.linspace(0, 2 * np.pi, 30)
+    ring = 0.1 * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    points = np.vstack([ring, ring + np.array([0.25, 0]), ring + np.array([1.5, 0.6])])
+    explorer = Explorer(open_document(tree, points=points), port=0).start()
+    page = show(tab, f"{explorer.url}#n=3")
+    page.wait_for_timeout(400)
+    names = [row.inner_text() for row in page.locator("#legend .name").all()]
+    assert len(names) == 3 and set(names) <= set(page.evaluate("cladify.names()"))
+    explorer.stop()
+
+
 def test_groups_are_named_where_they_are_in_sight(tab):
     tree = cladify.Tree([*np.repeat([120, 121, 122], 40), 123, 123, 123, -1])
     points = np.stack([np.tile(np.linspace(0, 1, 40), 3), np.repeat([0.0, 0.1, 0.2], 40)], axis=1)  # three long islands

@@ -3,14 +3,14 @@ import { linesOf } from "./scene.js";
 
 const TOO_LARGE = 0.2; // a group whose half reaches over this share of the picture is too large to be named: its parts are
 const FADE = [0.2, 0.5]; // shares of that reach from which the names of its parts begin to show, and show in full
-const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6, LEAST = 11, AT_LEAST = 8;
+const WIDE = 170, LINES = 3, GAP = 5, EDGE = 6, LEAST = 11, FROM_AFAR = 22, STRAYS = 0.02;
 const SMALL = 36, WHOLE = 1.3; // pixels of a small group, and how far it goes for the half of it that is its reach
 const NEAR = [[0, 0], [0, -0.7], [0, 0.7], [0, -1.4], [0, 1.4], [-0.35, -0.7], [0.35, 0.7], [-0.5, 0], [0.5, 0]]; // of its own width and height
 const FAR = [[0, -2.2], [0, 2.2], [-0.55, -1.2], [0.55, -1.2], [-0.55, 1.2], [0.55, 1.2], [0, -3], [0, 3], [-0.8, -2], [0.8, -2], [-0.8, 2], [0.8, 2]];
 
-// A name would cover a small group: it goes above, below or beside it, and only then over it. That of a part stays near.
-function places(reach, w, h, bold) {
-  const tries = bold ? [...NEAR, ...FAR] : NEAR;
+// A name would cover a small group: it goes above, below or beside it, and only then over it. That of a part stays near, and so does that of a small group: farther away it would be on another.
+function places(reach, w, h, wide) {
+  const tries = wide ? [...NEAR, ...FAR] : NEAR;
   if (reach > SMALL) return tries;
   const down = (0.5 * h + reach + GAP) / h, right = (0.5 * w + reach + GAP) / w;
   return [[0, -down], [0, down], [right, 0], [-right, 0], ...tries];
@@ -21,9 +21,10 @@ export function isOpen(island, scale, side) {
   return island !== undefined && island.reach * scale > TOO_LARGE * side;
 }
 
-// The groups to name: {island, alpha, rank}, by rank and then by size. Those in `whole` stand for their parts at any size,
-// and so do those of whose parts nothing is in sight.
-export function chosen(islands, root, scale, side, whole, sight) {
+// The groups to name: {island, alpha, rank}, by rank and then by size. Those in `above` are above coloured groups, which
+// are named, as in the legend. Those in `whole` stand for their parts at any size, and so do those of whose parts nothing is
+// in sight.
+export function chosen(islands, root, scale, side, { whole, above }, sight) {
   const parts = new Map(), found = [];
   for (const island of islands) {
     if (!parts.has(island.parent)) parts.set(island.parent, []);
@@ -31,7 +32,7 @@ export function chosen(islands, root, scale, side, whole, sight) {
   }
   const visit = (island, rank, alpha) => {
     const inside = parts.get(island.id) ?? [], share = (island.reach * scale) / (TOO_LARGE * side);
-    const open = island.id === root || (share > 1 && inside.length > 1 && !whole.has(island.id) && inside.some((part) => sight.at(part)));
+    const open = island.id === root || above.has(island.id) || (share > 1 && inside.length > 1 && !whole.has(island.id) && inside.some((part) => sight.at(part)));
     if (!open) found.push({ island, rank, alpha });
     const shown = open ? alpha : alpha * Math.max(0, Math.min(1, (share - FADE[0]) / (FADE[1] - FADE[0])));
     if (shown > 0.25) for (const part of inside) visit(part, open ? rank : rank + 1, shown);
@@ -65,18 +66,18 @@ export function arrange(ctx, candidates, { width, height, sight, scale, face, to
   const boxes = [], used = [...taken];
   const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
   const said = new Set(), large = Math.max(1, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen, larger
-  let few = Math.max(AT_LEAST, candidates.filter((each) => each.rank === 0).length);
+  let few = FROM_AFAR - candidates.filter((each) => each.rank === 0).length;
   for (const { island, rank, alpha } of candidates) {
     const at = sight.at(island), plain = island.name.replace(/ \(\d+\)$/, "");
     if (rank > 0 && said.has(plain)) continue; // "green (2)" says no more than "green"
     if (!at || boxes.length > 150) continue;
     if (rank > 0 && far && --few < 0) break;
     const [x, y] = at;
-    const wanted = Math.round(large * (rank === 0 ? 13 + 9 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
+    const wanted = Math.round(large * (rank === 0 ? 12 + 10 * Math.min(1, Math.sqrt((3 * island.size) / total)) : Math.max(11, 14 - rank))), bold = rank === 0;
     const { lines, w, size } = measured(ctx, island.name, bold ? "700" : "500", wanted, width - 2 * EDGE, face);
     if (!lines.length || (!bold && lines.length > 2)) continue;
     const line = size * 1.18, h = line * lines.length;
-    for (const [right, down] of places(WHOLE * island.reach * scale, w, h, bold)) {
+    for (const [right, down] of places(WHOLE * island.reach * scale, w, h, bold && island.size > STRAYS * total)) {
       const box = {
         x: Math.min(Math.max(x - w / 2 + right * w, EDGE), width - w - EDGE), y: Math.min(Math.max(y - h / 2 + down * h, EDGE), height - h - EDGE), w, h,
       };

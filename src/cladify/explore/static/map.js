@@ -138,6 +138,15 @@ export class PointMap extends Scene {
     this.recolour(1, Infinity);
   }
 
+  // The groups above those of the cut.
+  above() {
+    if (this.aboveOf?.cut === this.cut && this.aboveOf?.islands === this.islands) return this.aboveOf.found;
+    const parent = new Map(this.islands.map((each) => [each.id, each.parent])), found = new Set();
+    for (const id of this.cut?.nodes ?? []) for (let v = parent.get(id); v !== undefined && !found.has(v); v = parent.get(v)) found.add(v);
+    this.aboveOf = { cut: this.cut, islands: this.islands, found };
+    return found;
+  }
+
   recolour(scale, side) {
     if (this.key !== null && this.colouredAt === `${scale} ${side}`) return false; // a move sideways changes nothing
     this.colouredAt = `${scale} ${side}`;
@@ -265,7 +274,7 @@ export class PointMap extends Scene {
     this.marks(ctx, style, view, size);
     this.mark(ctx, style, view, size);
     this.sight = new Sight(this, view, width, height);
-    const candidates = chosen(this.islands, this.nodes.root.id, scale, side, new Set(far ? this.cut?.nodes : []), this.sight);
+    const candidates = chosen(this.islands, this.nodes.root.id, scale, side, { whole: new Set(far ? this.cut?.nodes : []), above: this.above() }, this.sight);
     this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size, far }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {

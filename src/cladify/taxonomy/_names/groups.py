@@ -9,7 +9,7 @@ import numpy as np
 from cladify._kit.progress import Progress
 from cladify._kit.text import printable
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords, numbered_names
-from cladify.taxonomy._names.plain import is_id, mostly_empty
+from cladify.taxonomy._names.plain import are_numbered, is_id, mostly_empty
 from cladify.taxonomy._read.geometry import Geometry
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
@@ -22,10 +22,10 @@ __all__ = ["name_groups"]
 def name_groups(
     tree: Tree, items: Any, geometry: Geometry, texts: list[str] | Terms | None, report: Progress
 ) -> tuple[list[str], list[list[Keyword]]]:
-    """Names and keywords of the groups of the tree as built; numbers where there are no texts."""
+    """Names and keywords of the groups of the tree as built; numbers where no texts say more than numbers."""
     n = tree.n_leaves
     keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
-    if texts is None:
+    if texts is None or are_numbered(items):
         return numbered_names(tree), keywords
     terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
     if len(terms) and n > 1:

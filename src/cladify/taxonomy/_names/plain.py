@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from cladify._kit.text import shorten
 from cladify.tree import Tree
 
-__all__ = ["NO_TEXT", "is_id", "label_names", "mostly_empty"]
+__all__ = ["NO_TEXT", "are_numbered", "is_id", "label_names", "mostly_empty"]
 
 #: Name of a group most of whose texts are empty.
 NO_TEXT = "no text"
 #: A label names a group from this share of its items on.
 _MAJORITY = 0.5
+_FEWEST = 20  # items of which one can say that they differ by their numbers alone
+_LOOKED_AT = 200
+_DIGITS = re.compile(r"\d+")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
@@ -28,6 +32,30 @@ def is_id(text: str) -> bool:
     """
     digits = sum(map(str.isdigit, text))
     return _LETTERS.search(text) is None or (" " not in text and digits >= 4 and 2 * digits >= len(text))
+
+
+def are_numbered(items: Any) -> bool:
+    """Whether all items are one text but for their numbers, such as those of a folder of pictures.
+
+    Parameters
+    ----------
+    items : Arrow array
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> are_numbered(pa.array([f"img_{i:04d}.png" for i in range(30)]))
+    True
+    >>> are_numbered(pa.array(["class 1", "class 2", "class 3"] * 10))  # of a few kinds: that says something
+    False
+    """
+    if len(items) < _FEWEST:
+        return False
+    rows = np.unique(np.linspace(0, len(items) - 1, min(len(items), _LOOKED_AT)).astype(np.int64))
+    texts = [items[int(i)].as_py() for i in rows]
+    if not all(isinstance(text, str) for text in texts) or len(set(texts)) < len(texts):
+        return False
+    return len({_DIGITS.sub("", text) for text in texts}) == 1
 
 
 def mostly_empty(tree: Tree, empty: np.ndarray | None, names: list[str]) -> list[str]:

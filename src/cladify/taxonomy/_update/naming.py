@@ -9,7 +9,7 @@ import numpy as np
 
 from cladify._kit.text import printable
 from cladify.taxonomy._names.names import Keyword, choose_names, node_keywords
-from cladify.taxonomy._names.plain import is_id
+from cladify.taxonomy._names.plain import are_numbered, is_id
 from cladify.text import static_vectors
 from cladify.text._clean import own_words
 from cladify.text._terms import count_terms
@@ -77,8 +77,11 @@ def name_again(
     for u in wanted:
         known[u - k] = found[u - k] if found is not None else []
     kept = {u: names[v - n] for u, v in at_small.items() if u not in wanted}
+    says = not are_numbered(items)
     shown = [
-        [text for text in _texts(items, central[at_small[u] - n], own) if not is_id(text)] if u in at_small else []
+        [text for text in _texts(items, central[at_small[u] - n], own) if not is_id(text)]
+        if u in at_small and says
+        else []
         for u in range(k, small.n_nodes)
     ]
     given = choose_names(small, known, shown, terms, kept=kept)
