@@ -213,3 +213,22 @@ def test_bad_input_changes_nothing():
         with pytest.raises(CladifyError, match=message):
             call()
     assert live.cost_ == cost and len(live) == 50
+
+
+def test_refresh_searches_all_scales_again(monkeypatch):
+    for module in ("_scales", "_top"):
+        monkeypatch.setattr(f"cladify.graphtree.{module}.LAST", 300)
+    X, y = groups(1200, d=12, clusters=30, seed=3, spread=0.6)
+    live = LiveTree(n_neighbors=10, n_jobs=1).partial_fit(X[:600])
+    assert live.changed_ == 0.0
+    for part in np.array_split(X[600:], 10):
+        live.partial_fit(part)
+    assert live.changed_ == pytest.approx(0.5)
+    before, version = live.tree_, live.version_
+    other = pickle.loads(pickle.dumps(live)).set_params(n_jobs=2)
+    tree = live.refresh(budget_seconds=1000.0).tree_
+    assert live.changed_ == 0.0
+    assert set(live.node_ids_[1200:].tolist()) == set(live.changes(version).made.tolist())  # the lowest ones, too
+    assert float(dendrogram_purity(tree, y)) > float(dendrogram_purity(before, y)) - 0.02
+    assert np.array_equal(tree.parent, other.refresh(budget_seconds=1000.0).tree_.parent)
+    check(live)

@@ -155,6 +155,19 @@ def test_an_id_that_is_there_replaces_the_item():
     assert where[0] == where[1]
 
 
+@pytest.mark.parametrize("steered", [False, True])
+def test_the_tree_is_searched_again_when_the_items_have_doubled(steered):
+    rows = list(range(150))
+    said = texts(rows)
+    given = {"A": ["id0"], "B": ["id1"]} if steered else None
+    taxonomy = Taxonomy.fit(X[:150], said, ids=[f"id{i}" for i in rows], metric="sqeuclidean", min_size=8, seeds=given)
+    assert not add(taxonomy, list(range(150, 220))).searched
+    result = add(taxonomy, list(range(220, 310)))
+    assert result.searched == (not steered) == ("searched again" in str(result))
+    assert taxonomy.n_items == 310 and taxonomy.report(resamples=0).overall
+    assert not add(taxonomy, list(range(310, 330))).searched
+
+
 def test_what_fits_nowhere_is_said():
     taxonomy = made()
     far = np.full((40, 6), 30.0, np.float32) + RNG.normal(size=(40, 6)).astype(np.float32)
@@ -162,7 +175,12 @@ def test_what_fits_nowhere_is_said():
     result = taxonomy.update(np.vstack([ordinary, far]), items=["z"] * 140, ids=[f"n{i}" for i in range(140)])
     assert {f"n{i}" for i in range(100, 140)} <= set(result.fits_nowhere) and len(result.fits_nowhere) <= 48
     assert result.has_new_topic and "new topic?" in str(result)
-    assert not add(taxonomy, list(range(400, 500))).has_new_topic
+    topics = [event for event in result.born if result.fresh[event.key] > 2 / 3 * event.after]
+    assert sum(event.after for event in topics) >= 38  # in one group or in parts
+    said = [line for line in str(result).split("\n") if line.startswith("born: ") and line.endswith("new topic?")]
+    assert len(said) == len(topics) <= 3
+    later = add(taxonomy, list(range(400, 500)))
+    assert not later.has_new_topic and "new topic?" not in str(later)
 
 
 def test_wrong_use_is_said_and_changes_nothing():
@@ -195,6 +213,8 @@ def test_history_changes_and_undo(tmp_path):
     assert [(entry.kind, entry.added, entry.removed) for entry in again.history] == [("update", 60, 1)]
     found = again.changes()
     assert found.before == 300 and found.after == 359
+    assert not {event.key for event in found.gone} & {event.key for event in found.merged}
+    assert "60 items added, 1 removed" in str(again.history[0]) and "1 groups" not in str(again.history[0])
     assert {event.key for event in found.born} == set(members(again)) - set(before)
     assert again.changes("2999-01-01").n_updates == 0
     again.rename(again.tree.root, "everything")

@@ -160,5 +160,5 @@ def _plain(result: Any) -> dict[str, Any]:
         kind: [event._asdict() for event in getattr(result, kind)] for kind in ("born", "gone", "split", "merged")
     }
     lost = [{"edit": lost.edit.to_dict(), "name": lost.name, "why": lost.why} for lost in result.lost]
-    names = ("added", "replaced", "removed", "named", "fits_nowhere", "expected")
+    names = ("added", "replaced", "removed", "named", "fits_nowhere", "expected", "fresh", "searched")
     return {name: getattr(result, name) for name in names} | events | {"lost": lost}

@@ -1,4 +1,4 @@
-"""The top of a tree, rebuilt over the small clusters at its bottom."""
+"""The tree over points whose neighbours are known by now, searched anew."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from cladify.data.graph import NeighborGraph
 from cladify.data.similarity import Similarity
 from cladify.graphtree._edges import LEAST_SCALE, SCALE_AT, neighbor_edges
 from cladify.graphtree._far import edges_at_once
-from cladify.graphtree._scales import LAST, MICRO, Rows, grow, micro_clusters, next_scale, roots_of
+from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
 from cladify.tree import Tree
 
 __all__ = ["LEAST_SCALE", "SCALE_AT", "regrow"]
+
+#: Weight of an edge between two small groups of the present tree, in that of one within a group: where the neighbours
+#: leave it open, what was together stays together. See docs/studies/update.md.
+_APART = 0.7
 
 
 def regrow(
@@ -30,16 +34,18 @@ def regrow(
     budget_seconds: float | None = None,
     random_state: Any = 0,
     n_jobs: int | None = -1,
-) -> tuple[np.ndarray, Tree]:
-    """Where points have come and gone, the upper scales of :class:`GraphTree` once more; the lower ones stay.
+) -> Tree:
+    """Where points have come and gone, all scales of :class:`GraphTree` once more, on the neighbours as they are.
 
-    Up to 10 000 points there is one scale, which is searched as a whole.
+    The small clusters at the bottom, too: points that arrive one by one leave many of one or two points, which the
+    larger scales cannot mend and the cost does not show. The smallest groups worth a line stay where they may.
 
     Parameters
     ----------
     tree : Tree
+        The present one.
     graph : NeighborGraph
-        The nearest neighbours of the n leaves.
+        The nearest neighbours of n points.
     mass : array of shape (n,)
     X : array of shape (n, d)
     similarity : Similarity
@@ -49,16 +55,14 @@ def regrow(
 
     Returns
     -------
-    bottom : int array
-        Nodes of ``tree`` that hold every leaf once.
-    top : Tree
-        A tree whose leaf i is ``bottom[i]``.
+    Tree
+        Without heights.
     """
     deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
     budget = Budget(deadline, random_state, n_jobs, Progress())
-    rows = Rows(X, similarity, mass, n_neighbors)
-    if tree.n_leaves <= LAST:
-        return np.arange(tree.n_leaves), grow(edges_at_once(graph, mass, X, similarity, budget), rows, budget)[0]
-    edges = neighbor_edges(graph, mass, n_jobs)
-    top, _ = grow(*next_scale(edges, rows, micro_clusters(tree, MICRO), budget), budget)
-    return roots_of(tree, MICRO), top
+    once = len(mass) <= LAST
+    edges = edges_at_once(graph, mass, X, similarity, budget) if once else neighbor_edges(graph, mass, n_jobs)
+    group = tree.condense().parent[: tree.n_leaves]
+    inside = np.repeat(group, np.diff(edges.indptr)) == group[edges.indices]
+    edges.value = np.where(inside, edges.value, np.float32(_APART) * edges.value)
+    return grow(edges, Rows(X, similarity, mass, n_neighbors), budget)[0]

@@ -69,7 +69,7 @@ class State:
         self.buffer: Any = None  # of clusters, for a method that keeps one
         self.counts = [0, 0, 0]  # rearrangements of the tree so far, by kind
         self.seconds = 0.0  # that changes took
-        self.changed = 0  # items that came or went since the graph's upper scales were searched
+        self.changed = 0  # items that came or went since the whole tree was searched
         self.scale: float | None = None  # unit of the distances of edges
         self.first_version = 0  # version of the tree when this state was made
 

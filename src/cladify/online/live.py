@@ -26,7 +26,7 @@ __all__ = ["LiveTree"]
 _TRIES = 8  # subtrees that are offered another place after each arrival
 _BATCH = 2048  # points that look for neighbours at once
 _LARGEST = 64  # leaves of the largest of them
-_CHANGED = 0.1  # share of the items that come or go before the upper scales are searched again
+_CHANGED = 0.1  # share of the items that come or go before the whole tree is searched again
 _FIRST = 32  # rows from which on an empty tree is built by the batch method
 
 
@@ -89,9 +89,9 @@ class LiveTree(NeighborTree):
         """Make the tree better, in idle moments; it ends after about ``budget_seconds``, or when nothing is left to do.
 
         Points that have lost neighbours search for new ones among all, and small subtrees that were changed around are
-        offered better places. When a tenth of the items has come or gone since the last time, all small subtrees are,
-        and then the upper scales are searched again, as by the batch method, over the present small clusters,
-        which makes new nodes above these. In a folder the result is kept as a new snapshot.
+        offered better places. When a tenth of the items has come or gone since the last time, the whole tree is
+        searched again on the present neighbours, as by the batch method: all inner nodes are new then. Where the time
+        is over before that tree is better, the present one stays. In a folder the result is kept as a new snapshot.
         """
         seconds = check_float("budget_seconds", budget_seconds, low=0.0)
         state = self._begin()
@@ -101,17 +101,20 @@ class LiveTree(NeighborTree):
                 self._refresh(state, time.monotonic() + seconds)
         return self
 
+    @property
+    @locked
+    def changed_(self) -> float:
+        """Items that came or went since the whole tree was searched, as a share of those that are there."""
+        state = self._begin()
+        return state.changed / max(len(state.items), 1)
+
     def _refresh(self, state: State, end: float) -> None:
         self._mend_all(state, end)
         state.graph.rescale(self._least_scale(state))
-        much = state.changed > _CHANGED * len(state.items)
-        if much:
-            state.graph.wake_all(_LARGEST)
+        if state.changed > _CHANGED * len(state.items) and time.monotonic() < end and self._regrow(state, end):
+            return
         state.graph.settle(max(0.0, end - time.monotonic()))
         state.frozen = None
-        if much and time.monotonic() < end:
-            self._regrow(state, end)
-            state.frozen = None
 
     @classmethod
     def from_tree(
@@ -203,13 +206,13 @@ class LiveTree(NeighborTree):
                 return
             self._search_all(state, short[start : start + _BATCH])
 
-    def _regrow(self, state: State, end: float) -> None:
-        """Searches the upper scales again. Nothing is moved above them afterwards: the graph of points alone shows next
-        to nothing of the larger scales."""
-        tree, nodes = self._frozen(state)
+    def _regrow(self, state: State, end: float) -> bool:
+        """Searches the tree again, and whether it is another now. Nothing is moved afterwards: the graph of points
+        alone shows next to nothing of the larger scales."""
+        tree, _ = self._frozen(state)
         leaves, slots = state.items.leaves, state.items.slots
-        cost = state.graph.cost()
-        bottom, top = regrow(
+        cost, least = state.graph.cost(), self._least_scale(state)
+        found = regrow(
             tree,
             self._graph(state, leaves),
             np.array([state.tree.size(leaf) for leaf in leaves.tolist()]),
@@ -220,14 +223,15 @@ class LiveTree(NeighborTree):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
-        least = self._least_scale(state)
-        _core.online_replace_top(state.tree, np.ascontiguousarray(nodes[bottom]), top.parent)
+        _core.online_replace_top(state.tree, leaves, found.parent)
         state.graph.refresh(least)
+        state.frozen = None
         if time.monotonic() >= end and state.graph.cost() > cost:  # stopped too early to be better
             _core.online_replace_top(state.tree, leaves, tree.parent)
             state.graph.refresh(least)
-            return
+            return False
         state.changed = 0
+        return True
 
     def _graph(self, state: State, leaves: np.ndarray) -> NeighborGraph:
         """The neighbours as the batch method has them."""

@@ -36,6 +36,13 @@ __all__ = ["Updatable", "Update"]
 #: chance; and old items that this is found from.
 _RANK, _CHANCE, _SAMPLE = 3, 0.01, 5000
 
+#: Once so large a share of the items has come or gone, an update searches the whole tree again: about when their number
+#: has doubled, so that all these searches together take no longer than the last one takes twice.
+_MUCH = 0.5
+#: A group that was born is a topic that was not there before if more than this share of its items are new.
+_MOSTLY = 2 / 3
+_NO_LIMIT = 1e9  # seconds
+
 
 @dataclass(frozen=True)
 class Update:
@@ -54,6 +61,10 @@ class Update:
         New items that are farther from all old ones than 99 of 100 old ones are from each other.
     expected : float
         How many of them there would be by chance.
+    fresh : dict from the key of a group that was born to int
+        How many of its items are new.
+    searched : bool
+        Whether the whole tree was searched again.
     """
 
     added: list[Any] = field(default_factory=list)
@@ -67,6 +78,8 @@ class Update:
     lost: list[LostEdit] = field(default_factory=list)
     fits_nowhere: list[Any] = field(default_factory=list)
     expected: float = 0.0
+    fresh: dict[int, int] = field(default_factory=dict)
+    searched: bool = False
 
     @property
     def has_new_topic(self) -> bool:
@@ -79,7 +92,14 @@ class Update:
         groups = {"born": self.born, "split": self.split, "merged": self.merged, "gone": self.gone}
         found = [f"{len(events)} {what}" for what, events in groups.items() if events]
         lines = [f"items: {', '.join(items) or 'none changed'}", f"groups: {', '.join(found) or 'all as before'}"]
-        lines += [f"born: {event.name}  {event.after}" for event in self.born[:10]]
+        if self.searched:
+            lines.append("much has changed by now: the whole tree was searched again")
+        for event in sorted(self.born, key=lambda event: -self.fresh.get(event.key, 0))[:10]:
+            new = self.fresh.get(event.key, 0)
+            topic = ": new topic?" if new > _MOSTLY * event.after else ""
+            lines.append(f"born: {event.name}  {event.after}, {new} of them new{topic}")
+        if len(self.born) > 10:
+            lines.append(f"born: {len(self.born) - 10} more")
         if self.has_new_topic:
             lines.append(
                 f"{len(self.fits_nowhere)} of {len(self.added) + len(self.replaced)} new items fit nowhere "
@@ -210,6 +230,7 @@ class Updatable(Readable):
                     )
                     numbers = numbers[stays]
                 nowhere = [ids_new[i] for i in _strangers(live, fresh, near)]
+                searched = self._search_again(live)
                 past = replace(
                     facts.past,
                     rows=numbers,
@@ -223,6 +244,7 @@ class Updatable(Readable):
                     removed=ids_removed,
                     fits_nowhere=nowhere,
                     expected=_CHANCE * m,
+                    searched=searched,
                 )
                 result = self._settle("update", replace(facts, past=past), live, state, found, result, report)
             except BaseException:
@@ -250,7 +272,7 @@ class Updatable(Readable):
                     live.remove(numbers)
                 found = without_rows(facts, kept, leaving)
                 past = replace(facts.past, rows=facts.past.rows[found.came], new=None, gone=gone)
-                result = Update(removed=removed)
+                result = Update(removed=removed, searched=self._search_again(live))
                 return self._settle("remove", replace(facts, past=past), live, state, found, result, report)
             except BaseException:
                 self._live = None
@@ -270,13 +292,22 @@ class Updatable(Readable):
             facts = self._now.facts
             assert facts.past.rows is not None
             try:
+                before = live.changed_
                 live.refresh(budget_seconds)
                 found = Rows(facts.items, facts.kept, np.arange(len(facts.items)))
                 facts = replace(facts, past=replace(facts.past, new=None, gone=None))
-                return self._settle("refresh", facts, live, state, found, Update(), report)
+                result = Update(searched=live.changed_ < before)
+                return self._settle("refresh", facts, live, state, found, result, report)
             except BaseException:
                 self._live = None
                 raise
+
+    def _search_again(self, live: LiveTree) -> bool:
+        """Search the whole tree again if much has changed; a tree of another method, or one that was steered, stays."""
+        if self.info.get("method") != "graph" or self.info.get("steered") or live.changed_ <= _MUCH:
+            return False
+        live.refresh(_NO_LIMIT)
+        return True
 
     def _settle(
         self, kind: str, facts: Facts, live: LiveTree, state: LiveState, rows: Rows, result: Update, report: Progress
@@ -289,7 +320,7 @@ class Updatable(Readable):
             said = own_texts(self.info, rows.items, rows.kept, some)
             return as_texts(rows.items.take(some)) if said is None else said
 
-        asked, whole = self.info.get("levels"), kind == "refresh"
+        asked, whole = self.info.get("levels"), result.searched or kind == "refresh"
         found = renew(
             old, live, state, rows.came, rows.items, rows.kept, texts, levels=asked, whole=whole, report=report
         )
@@ -307,7 +338,13 @@ class Updatable(Readable):
         assert made.keys is not None
         named = [nodes[key] for v in found.named if (key := int(made.keys[v])) in nodes]
         found_events: dict[str, Any] = events
-        return replace(result, named=named, lost=told, **found_events)
+        born = {event.key for event in events["born"]}
+        fresh = {
+            key: int((rows.came[made.base.members(v)] < 0).sum())
+            for v, key in enumerate(made.keys.tolist())
+            if key in born
+        }
+        return replace(result, named=named, lost=told, fresh=fresh, **found_events)
 
     # --- what was -----------------------------------------------------------------------------------------------------
 

@@ -260,6 +260,7 @@ class Taxonomy(Updatable, Shareable):
             if wishes is not None and wishes.is_shaped and n > 2:
                 planned = plan(full, graph, wishes, min_size=least, max_children=max_children)
             full, tree, ranks = planned.full, planned.tree, planned.ranks
+            steered = {} if wishes is None else {"steered": True}
             at = {"path": os.fspath(vectors_at)} if isinstance(vectors_at, str | os.PathLike) else vectors_at
             made = cls(
                 tree,
@@ -272,7 +273,7 @@ class Taxonomy(Updatable, Shareable):
                 graph=graph,
                 metric=metric,
                 vectors_at=at,
-                info={"method": full.info.get("method", method), **planned.info},
+                info={"method": full.info.get("method", method), **steered, **planned.info},
                 n_jobs=n_jobs,
                 progress=report,
             )

@@ -56,15 +56,19 @@ def default_min_size(n_leaves: int) -> int:
     return max(2, round(math.sqrt(n_leaves) / 3))
 
 
-def condense(tree: Tree, min_size: int | None, max_children: int) -> Tree:
-    """The k-ary tree of the splits that a reader needs; see :meth:`cladify.Tree.condense`."""
+def condense(tree: Tree, min_size: int | None, max_children: int, *, size: np.ndarray | None = None) -> Tree:
+    """The k-ary tree of the splits that a reader needs; see :meth:`cladify.Tree.condense`.
+
+    ``size`` are the sizes of nodes that ``min_size`` is compared with, where these are not their leaves.
+    """
     n = tree.n_leaves
     max_children = check_int("max_children", max_children, low=2)
     if min_size is None:
         small = min(default_min_size(n), n)
     else:
         small = check_int("min_size", min_size, low=1, high=n, why=f"for {n} leaves")
-    parent, source = _core.tree_condense(tree.parent, tree.size, spreads(tree), n, small, max_children)
+    size = tree.size if size is None else size
+    parent, source = _core.tree_condense(tree.parent, size, spreads(tree), n, small, max_children)
     condensed = tree._derive(parent, source)
     condensed.info["condense"] = {"min_size": small, "max_children": max_children, "nodes": source[n:]}
     return condensed

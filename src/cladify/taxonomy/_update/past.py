@@ -75,7 +75,9 @@ class Change:
     sizes: dict[int, tuple[int, int]]
 
     def __str__(self) -> str:
-        said = [f"{count} {what}" for what, count in self._counts() if count]
+        said = [
+            f"{count} {what.replace('s ', ' ', 1) if count == 1 else what}" for what, count in self._counts() if count
+        ]
         return f"{self.when[:16].replace('T', ' ')}  {self.kind}: {', '.join(said) or 'nothing changed'}"
 
     def _counts(self) -> list[tuple[str, int]]:
@@ -221,12 +223,15 @@ def changes_since(history: tuple[Change, ...], since: Any, names: dict[int, str]
     was = entries[0].before if entries else n_items
     found: dict[str, list[Event]] = {kind: [] for kind in ("born", "split", "merged", "grown", "faded", "gone")}
     from_to = {event.key: event.other for entry in entries for kind in entry.events for event in entry.events[kind]}
+    merged = {event.key for entry in entries for event in entry.events["merged"]}
     for key, (before, after) in sizes.items():
         event = Event(key, called.get(key, f"group {key}"), before, after, from_to.get(key, -1))
         expected = before * n_items / max(was, 1)
         surprise = (after - expected) / max(expected, 1.0) ** 0.5
         if not before and after:
             found["born"].append(event)
+        elif before and not after and key in merged:
+            continue
         elif before and not after:
             found["gone"].append(event)
         elif before and abs(surprise) > _SURPRISE:

@@ -20,7 +20,7 @@ from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import confidence_table, measure
 from cladify.taxonomy._read.nowhere import calibrate
-from cladify.taxonomy._steer.reading import reading_tree
+from cladify.taxonomy._steer.reading import levels_of, reading_tree
 from cladify.taxonomy._update.carry import (
     carry_also,
     carry_confidence,
@@ -32,6 +32,7 @@ from cladify.taxonomy._update.carry import (
 from cladify.taxonomy._update.match import Matching, match_groups
 from cladify.taxonomy._update.naming import name_again
 from cladify.taxonomy._update.past import Event
+from cladify.taxonomy._update.shape import condensed_like
 from cladify.tree import Tree
 from cladify.tree._condense import default_min_size
 
@@ -92,14 +93,13 @@ def renew(
     shape = facts.base.info.get("condense") or {}
     n_old, n = facts.base.n_leaves, full.n_leaves
     smallest = int(shape.get("min_size") or default_min_size(n_old))
-    if whole and smallest == default_min_size(n_old):
+    if smallest == default_min_size(n_old):  # nobody asked for it
         smallest = default_min_size(n)
     shaped: dict[str, Any] = {"min_size": min(smallest, n), "max_children": int(shape.get("max_children") or 15)}
-    if facts.ranks is None and not whole:  # of an older file
-        base, ranks = full.condense(**shaped), None
+    if whole or levels:
+        base, ranks = reading_tree(full, levels, **shaped)
     else:
-        counts = levels or (None if whole else [k for k, _ in facts.sizes])
-        base, ranks = reading_tree(full, counts, **shaped)
+        base, ranks = condensed_like(facts.base, full, came, ranks=facts.ranks, **shaped)
     match = match_groups(facts.base, base, came)
     report.update("groups", 1, 3)
     keys, next_key = _keys(facts, match)
@@ -127,7 +127,8 @@ def renew(
     if whole:
         sizes = level_sizes(full) if ranks is None else rank_sizes(base, ranks, full)
     elif ranks is not None:
-        sizes = sizes[: int(ranks.max(initial=0)) + 1]
+        counts = [len(nodes) for nodes in levels_of(base, ranks)]
+        sizes = [(k, stability) for k, (_, stability) in zip(counts, sizes, strict=False)]
     made = Facts(
         base=base,
         items=items,
