@@ -30,6 +30,9 @@ SETS = {
     "segmentation": ("segmentation", "y", "sqeuclidean"),
     "vowel": ("vowel", "y", "sqeuclidean"),
     "vehicle": ("vehicle", "y", "sqeuclidean"),
+    "wordnet": ("wordnet_minilm", "y1", "cosine"),
+    "spambase": ("spambase", "y", "sqeuclidean"),
+    "cancer": ("cancer", "y", "sqeuclidean"),
 }
 LEVELS = [8, 40, 200]
 
@@ -83,25 +86,24 @@ def shape_table(names: list[str], most: int) -> None:
         )
 
 
-def labels_table(names: list[str], most: int) -> None:
+def labels_table(names: list[str], most: int, draws: int) -> None:
     print("set | rows | labels | known | purity: none, labels=, seeds= | ARI: none, labels=, seeds=")
     for name in names:
         X, y, metric = load(name, most)
         k = int(y.max()) + 1
         free = cladify.fit(X, "graph", metric=metric).cut(n_clusters=k, by="spread")
         for share in (0.01, 0.1):
-            known = np.random.default_rng(1).random(len(X)) < share
-            some = [int(label) if is_known else None for label, is_known in zip(y, known, strict=True)]
-            guide = cladify.graphtree.Guide(labels=np.where(known, y, -1))
-            guided = cladify.fit(X, "graph", metric=metric, guide=guide).cut(n_clusters=k, by="spread")
-            seeded = level_labels(cladify.Taxonomy.fit(X, metric=metric, levels=[k], seeds=some), 0)
-            rest = [labels[~known] for labels in (free, guided, seeded)]
-            figures = [
-                [f"{score(y[~known], labels):.3f}" for labels in rest] for score in (purity, adjusted_rand_score)
-            ]
-            print(
-                f"{name} | {len(X)} | {k} | {share:.0%} | {' '.join(figures[0])} | {' '.join(figures[1])}", flush=True
-            )
+            drawn = []
+            for draw in range(draws):
+                known = np.random.default_rng(100 + draw).random(len(X)) < share
+                some = [int(label) if is_known else None for label, is_known in zip(y, known, strict=True)]
+                guide = cladify.graphtree.Guide(labels=np.where(known, y, -1))
+                guided = cladify.fit(X, "graph", metric=metric, guide=guide).cut(n_clusters=k, by="spread")
+                seeded = level_labels(cladify.Taxonomy.fit(X, metric=metric, levels=[k], seeds=some), 0)
+                rest = [labels[~known] for labels in (free, guided, seeded)]
+                drawn.append([[score(y[~known], labels) for labels in rest] for score in (purity, adjusted_rand_score)])
+            figures = [" ".join(f"{value:.3f}" for value in row) for row in np.mean(drawn, axis=0)]
+            print(f"{name} | {len(X)} | {k} | {share:.0%} | {figures[0]} | {figures[1]}", flush=True)
 
 
 def links_table(names: list[str], most: int) -> None:
@@ -149,12 +151,15 @@ def main() -> None:
     parser.add_argument("table", choices=["shape", "labels", "links", "trend"])
     parser.add_argument("--sets", nargs="*", default=list(SETS))
     parser.add_argument("--most", type=int, default=10_000)
+    parser.add_argument("--draws", type=int, default=5, help="of the labels that are known")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if given.table == "trend":
         trend_table()
+    elif given.table == "labels":
+        labels_table(given.sets, given.most, given.draws)
     else:
-        {"shape": shape_table, "labels": labels_table, "links": links_table}[given.table](given.sets, given.most)
+        {"shape": shape_table, "links": links_table}[given.table](given.sets, given.most)
 
 
 if __name__ == "__main__":

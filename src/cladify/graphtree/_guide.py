@@ -1,12 +1,10 @@
 """What is known beforehand about rows: labels of some, and pairs that belong together or apart.
 
-All of it becomes weights of edges before the search. A known label spreads over the graph: the share of label c at a
-row is the chance that a random walk from it comes to a row known to be c first, each step being the last with a chance
-of 1 in 20. A row is as sure of its best label as this one's share among all labels, less where hardly a walk comes to
-a known row. An edge between rows that are sure by p and q of different labels keeps 1 - pq of its weight, one between
-rows of the same label gets 1 + 2pq times it, and rows known to have the same label get a few edges. Rows that belong
-together get an edge that outweighs all others, which contracts them for every purpose; rows that belong apart lose the
-edge between them.
+All of it becomes weights of edges before the search. An edge between rows that are likely to have the same label weighs
+more, one between rows that are not weighs less (:mod:`cladify.graphtree._labels`), as far as labels are to be trusted;
+and rows known to have the same label get a few edges. Rows that belong together get an edge that outweighs all others,
+which contracts them for every purpose; rows that belong apart lose the edge between them. The heights of the tree,
+which say what a cut splits first, have a part for labels, too.
 """
 
 from __future__ import annotations
@@ -20,21 +18,20 @@ from cladify._kit.params import check_random_state
 from cladify.data.graph import NeighborGraph
 from cladify.errors import InvalidInput
 from cladify.graphtree._edges import Edges, neighbor_edges
+from cladify.graphtree._heights import settled
+from cladify.graphtree._labels import KnownLabels, walks
+from cladify.tree import Tree
 
-__all__ = ["Guide", "guided", "spread_labels"]
+__all__ = ["Guide", "guided", "heights_with", "labels_of", "spread_labels"]
 
-#: How likely a walk goes on after a step, and after how many it ends.
-_ON, _STEPS = 0.95, 30
-#: Labels that are spread at a time.
-_BLOCK = 16
-#: What is left of an edge between rows that surely have different labels; the graph stays connected.
-_LEFT = 0.02
-#: What an edge between rows that surely have the same label gains.
-_GAIN = 2.0
-#: The chance to come to a known row at which a row is half as sure as its labels say.
-_FAR = 0.05
+#: The least and the most that labels make of the weight of an edge; the graph stays connected.
+_LEFT, _GAIN = 0.05, 3.0
+#: The part of labels in heights.
+_SHARE = 0.5
 #: Edges of each labelled row to random ones with its label; and their weight, in that of all edges of a typical row.
 _SAME, _WEIGHT = 3, 1.0
+#: The chance to come to a known row at which a row is half as sure as its labels say.
+_FAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +88,16 @@ def spread_labels(graph: NeighborGraph, labels: Any) -> tuple[np.ndarray, np.nda
     >>> spread_labels(graph, [0, -1, -1, -1, 1, -1])[0].tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    return _spread(neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy(), _checked(labels, graph.n_points))
+    weight = neighbor_edges(graph, np.ones(graph.n_points), -1).to_scipy()
+    n = graph.n_points
+    best, label, reached = np.zeros(n, np.float32), np.full(n, -1, np.int64), np.zeros(n, np.float32)
+    for start, share in walks(weight, checked_labels(labels, n)):
+        reached += share.sum(axis=1)
+        first = share.argmax(axis=1)
+        value = share[np.arange(n), first]
+        better = value > best
+        best[better], label[better] = value[better], start + first[better]
+    return label, best / (reached + np.float32(_FAR))
 
 
 def check_guide(name: str, value: Any) -> Guide:
@@ -100,8 +106,16 @@ def check_guide(name: str, value: Any) -> Guide:
     return value
 
 
-def guided(edges: Edges, guide: Guide, random_state: Any) -> Edges:
-    """Edges with the weights that a guide gives them."""
+def labels_of(edges: Edges, guide: Guide | None, random_state: Any) -> KnownLabels | None:
+    """The labels of a guide on these edges; None where it has none."""
+    if guide is None or guide.labels is None:
+        return None
+    known = checked_labels(guide.labels, edges.n_points)
+    return KnownLabels(edges.to_scipy(), known, random_state) if (known >= 0).any() else None
+
+
+def guided(edges: Edges, guide: Guide, labels: KnownLabels | None, tree: Tree | None, random_state: Any) -> Edges:
+    """Edges with the weights that a guide gives them; with labels, beside the tree that is found without them."""
     from scipy.sparse import csr_array
 
     n = edges.n_points
@@ -112,17 +126,11 @@ def guided(edges: Edges, guide: Guide, random_state: Any) -> Edges:
         one = csr_array((np.full(len(a), value, np.float32), (a, b)), shape=(n, n))
         return (weight + one + one.T).tocsr()
 
+    if labels is not None and tree is not None:
+        weight.data = (weight.data * np.clip(labels.factors(tree), _LEFT, _GAIN)).astype(np.float32)
+        weight = with_edges(*_same_label(labels.known, random_state), _WEIGHT / _SAME * float(np.median(total)))
     if guide.together is not None and len(guide.together):
         weight = with_edges(*_pairs(guide.together, n), float(10 * total.max(initial=1.0)))
-    if guide.labels is not None:
-        known = _checked(guide.labels, n)
-        label, share = _spread(weight, known)
-        row = np.repeat(np.arange(n, dtype=np.int32), np.diff(weight.indptr))
-        differ = label[row] != label[weight.indices]
-        both = share[row] * share[weight.indices]
-        factor = np.where(differ, 1 - (1 - _LEFT) * both, 1 + _GAIN * both)
-        weight.data = (weight.data * factor).astype(np.float32)
-        weight = with_edges(*_same_label(known, random_state), _WEIGHT / _SAME * float(np.median(total)))
     if guide.apart is not None and len(guide.apart):
         a, b = _pairs(guide.apart, n)
         parted = csr_array((np.ones(2 * len(a), np.float32), (np.r_[a, b], np.r_[b, a])), shape=(n, n))
@@ -130,26 +138,12 @@ def guided(edges: Edges, guide: Guide, random_state: Any) -> Edges:
     return Edges.from_scipy(weight, edges.mass)
 
 
-def _spread(weight: Any, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    n, is_known = len(known), known >= 0
-    total = np.asarray(weight.sum(axis=1)).ravel()
-    step = (_ON / np.maximum(total, np.finfo(np.float32).tiny)).astype(np.float32)
-    best, label, reached = np.zeros(n, np.float32), np.full(n, -1, np.int64), np.zeros(n, np.float32)
-    for start in range(0, int(known.max(initial=-1)) + 1, _BLOCK):
-        ours = is_known & (known >= start) & (known < start + _BLOCK)
-        width = min(_BLOCK, int(known.max()) + 1 - start)
-        fixed = np.zeros((n, width), np.float32)
-        fixed[ours, known[ours] - start] = 1.0
-        share = fixed.copy()
-        for _ in range(_STEPS):
-            share = (weight @ share) * step[:, None]
-            share[is_known] = fixed[is_known]
-        reached += share.sum(axis=1)
-        first = share.argmax(axis=1)
-        value = share[np.arange(n), first]
-        better = value > best
-        best[better], label[better] = value[better], start + first[better]
-    return label, best / (reached + np.float32(_FAR))
+def heights_with(labels: KnownLabels | None, tree: Tree, height: np.ndarray) -> np.ndarray:
+    """Heights that grow, too, with how mixed the labels of a cluster are."""
+    if labels is None:
+        return height
+    mixed = labels.mixed(tree)
+    return settled(tree, height + _SHARE * height[-1] / mixed[-1] * mixed) if mixed[-1] > 0 else height
 
 
 def _same_label(known: np.ndarray, random_state: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +160,7 @@ def _same_label(known: np.ndarray, random_state: Any) -> tuple[np.ndarray, np.nd
     return np.concatenate(one), np.concatenate(other)
 
 
-def _checked(labels: Any, n: int) -> np.ndarray:
+def checked_labels(labels: Any, n: int) -> np.ndarray:
     labels = np.asarray(labels)
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
         raise InvalidInput(f"labels of a guide must be {n} integers, got shape {labels.shape}, dtype {labels.dtype}.")

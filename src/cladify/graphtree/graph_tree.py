@@ -16,8 +16,9 @@ from cladify.data.graph import NeighborGraph
 from cladify.data.points import Points
 from cladify.graphtree._edges import Edges, default_neighbors, given_edges, neighbor_edges
 from cladify.graphtree._far import edges_at_once
-from cladify.graphtree._guide import Guide, check_guide, guided
+from cladify.graphtree._guide import Guide, check_guide, guided, heights_with, labels_of
 from cladify.graphtree._heights import by_count, by_rows, typicality
+from cladify.graphtree._labels import KnownLabels
 from cladify.graphtree._scales import LAST, Rows, grow
 from cladify.graphtree._search import Budget
 from cladify.neighbors.build import neighbors
@@ -123,11 +124,17 @@ class GraphTree(TreeEstimator):
 
     def _of_graph(self, points: Points, mass: np.ndarray, budget: Budget) -> Tree:
         self.graph_ = points.data
-        tree, scales = grow(self._guided(given_edges(self.graph_, mass, self.n_jobs)), None, budget)
+        tree, scales, _ = self._grown(given_edges(self.graph_, mass, self.n_jobs), None, budget)
         return Tree(tree.parent, by_count(tree, mass), info={"scales": scales})
 
-    def _guided(self, edges: Edges) -> Edges:
-        return edges if self.guide is None else guided(edges, self.guide, self.random_state)
+    def _grown(self, edges: Edges, rows: Rows | None, budget: Budget) -> tuple[Tree, list[int], KnownLabels | None]:
+        """The tree and its scales; known labels are compared with the tree that there is without them."""
+        if self.guide is None:
+            return *grow(edges, rows, budget), None
+        labels, free = labels_of(edges, self.guide, self.random_state), None
+        if labels is not None:
+            free, _ = grow(edges, rows, budget.share(0.5))
+        return *grow(guided(edges, self.guide, labels, free, self.random_state), rows, budget), labels
 
     def _of_pairs(self, points: Points, mass: np.ndarray, budget: Budget, graph: NeighborGraph | None = None) -> Tree:
         n, similarity = points.n, points.similarity
@@ -148,14 +155,14 @@ class GraphTree(TreeEstimator):
             edges = edges_at_once(self.graph_, mass, points.rows, similarity, budget)
         else:
             edges = neighbor_edges(self.graph_, mass, self.n_jobs)
-        tree, scales = grow(self._guided(edges), rows, budget)
+        tree, scales, labels = self._grown(edges, rows, budget)
         del edges
         info = {"scales": scales, "neighbors": self.graph_.info}
         if not has_means or is_sparse(points.rows):
             return Tree(tree.parent, by_count(tree, mass), info=info)
         # Readers of the tree need to know that heights grow with the number of leaves.
         height = by_rows(tree, points.rows, similarity, mass * typicality(self.graph_), self.n_jobs)
-        return Tree(tree.parent, height, info={"heights": "sums", **info})
+        return Tree(tree.parent, heights_with(labels, tree, height), info={"heights": "sums", **info})
 
 
 def tree_of_pairs(estimator: GraphTree, points: Points, mass: np.ndarray, budget: Budget, graph: NeighborGraph) -> Tree:
