@@ -176,7 +176,7 @@ def splink_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarra
 
     logging.getLogger("splink").setLevel(logging.ERROR)
     frame = pd.DataFrame(
-        {"unique_id": range(len(truth)), **{k: [c.lower() or None for c in v] for k, v in columns.items()}}
+        {"unique_id": range(len(next(iter(columns.values())))), **{k: [c.lower() or None for c in v] for k, v in columns.items()}}
     )
     rules = [f"substr(l.{name}, 1, 4) = substr(r.{name}, 1, 4)" for name in columns][:4]
     settings = SettingsCreator(
@@ -191,7 +191,7 @@ def splink_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarra
     for rule in rules[:2]:
         linker.training.estimate_parameters_using_expectation_maximisation(rule)
     pairs = linker.inference.predict(threshold_match_probability=0.5).as_pandas_dataframe()
-    return components(len(truth), pairs.unique_id_l, pairs.unique_id_r)
+    return components(len(frame), pairs.unique_id_l, pairs.unique_id_r)
 
 
 def dedupe_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarray:
@@ -214,7 +214,7 @@ def dedupe_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarra
         same = truth[pair[0]["row"]] == truth[pair[1]["row"]]
         model.mark_pairs({"match": [pair] if same else [], "distinct": [] if same else [pair]})
     model.train(recall=0.9)
-    labels = np.arange(len(truth))
+    labels = np.arange(len(next(iter(columns.values()))))
     for group, (members, _) in enumerate(model.partition(data, 0.5)):
         labels[list(members)] = group
     return labels
