@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -199,6 +200,31 @@ def test_every_page_is_in_the_menu_of_the_site() -> None:
     menu = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE)
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert len(menu) == len(set(menu)) and set(menu) == pages
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("browser")
+def test_the_site_is_searched_from_disk_too(tmp_path: Path) -> None:
+    """What stands in for a worker there: it answers, and messages that come before it has started are not lost."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine; install the package chromium")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    assert "[javascripts/iframe-worker.js]" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    shutil.copy(ROOT / "docs" / "javascripts" / "iframe-worker.js", tmp_path)
+    (tmp_path / "worker.js").write_text("addEventListener('message', (event) => postMessage(event.data + 1));")
+    (tmp_path / "page.html").write_text("<head><script src=iframe-worker.js></script></head><body></body>")
+    ask = (
+        "() => new Promise((done) => { const worker = new Worker('worker.js'), got = [];"
+        "worker.addEventListener('message', (event) => { got.push(event.data); if (got.length === 2) done(got); });"
+        "worker.postMessage(1); worker.postMessage(2); })"
+    )
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        assert page.evaluate(ask) == [2, 3]
+        browser.close()
 
 
 def commands() -> dict[str, set[str]]:
