@@ -1,7 +1,9 @@
 // Tests of the structures of the core that Python cannot reach, or not with several threads at once. One program
 // without a framework: it prints what failed and returns the number of failures.
+#if !defined(_WIN32)
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -113,7 +115,7 @@ void an_interrupt_reaches_all_threads() {
 }
 
 void a_forked_child_has_its_own_threads() {
-#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not start threads in a forked child
+#if !defined(__SANITIZE_THREAD__) && !defined(_WIN32)  // ThreadSanitizer does not start threads in a forked child
     Team team(kThreads);
     const auto sum = [&] {
         std::atomic<std::int64_t> total{0};
