@@ -54,7 +54,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/make_defaults.py
 	$(BIN)/python docs/make_api.py
 	$(BIN)/python -m mkdocs build
-	@echo "open build/site/index.html; to search in it, too: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site"
+	@echo "open build/site/index.html"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
@@ -108,26 +108,37 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Python sources are used in place (editable); only a change of the native core or of the requirements installs again.
-# Each environment holds the smaller ones, so one build serves them all.
-$(VENV)/.installed: $(BIN)/python pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet -e .
+# Each environment holds the smaller ones, so one build serves them all. It is for this machine alone and has one
+# instruction-set level (both with LEVELS=all), and its folder stays, so that a change compiles what it touches. Bytecode
+# is written at first use: most of what is installed here is never imported.
+BUILT = -C build-dir=build/core$(notdir $(VENV)) -C cmake.define.CLADIFY_ONE_LEVEL=$(if $(filter all,$(LEVELS)),OFF,ON)
+EDITABLE = $(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(BUILT) -e
+
+$(VENV)/.build-tools: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet "scikit-build-core>=0.10" "nanobind>=2.4"
+	$(BIN)/python -c "import scikit_build_core.build as b; print(*b.get_requires_for_build_editable())" | \
+	  xargs -r $(BIN)/python -m pip install --quiet
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet -e '.[test]'
+$(VENV)/.installed: $(VENV)/.build-tools pyproject.toml $(NATIVE)
+	$(EDITABLE) .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.build-tools pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-compile $(TORCH)
+	$(EDITABLE) '.[test]'
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
 	  { command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } 2>/dev/null || \
 	  echo "No Chromium here, and no way to install it: tests of the page in a browser are skipped."
 	@touch $(VENV)/.installed $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml $(NATIVE)
-	$(BIN)/python -m pip install --quiet $(TORCH)
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+$(VENV)/.dev: $(VENV)/.build-tools pyproject.toml $(NATIVE)
+	$(BIN)/python -m pip install --quiet --no-compile $(TORCH)
+	$(EDITABLE) '.[dev]'
 	@touch $(VENV)/.installed $(VENV)/.test $@
 
 $(VENV)/.docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(EDITABLE) '.[docs]'
 	@touch $@
 
 build/oldest/.installed build/newest/.installed: build/%/.installed: $(BIN)/python pyproject.toml $(NATIVE) packaging/oldest.py
