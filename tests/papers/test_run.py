@@ -254,3 +254,16 @@ def test_theorems_hold_on_a_few_instances() -> None:
 
 def test_a_theorem_that_fails_is_counted() -> None:
     assert failures(lambda seed: seed % 3 > 0, 9, 0) == 3.0
+
+
+def test_a_spread_of_rounding_is_none() -> None:
+    r = row(seeds=2)
+    shown = {sd: markdown([r], {r.key: Figure((0.5 - sd, 0.5 + sd))}, "quick") for sd in (1e-9, 0.01)}
+    assert "| 0.5 ± 0 |" in shown[1e-9] and "| 0.5 ± 0.014 |" in shown[0.01]
+
+
+def test_the_page_says_what_was_not_run() -> None:
+    done, left = row(what="done"), row(what="left")
+    shown = page([done, left], {done.key: Figure((1.0,)), left.key: Figure()}, [], {})
+    assert "<p>Not a whole run: 1 of the 2 rows" in shown
+    assert "Not a whole run" not in page([done], {done.key: Figure((1.0,))}, [], {})

@@ -134,7 +134,8 @@ def _values(row: Row, figure: Figure) -> tuple[str, str]:
     printed = f"{sign}{row.published:g}" + (f" ± {row.spread:g}" if row.spread else "")
     here = figure.missing or figure.failed or "–"
     if figure.values:
-        here = f"{figure.mean:.4g}" + (f" ± {figure.sd:.2g}" if row.seeds > 1 else "")
+        spread = figure.sd if figure.sd > 1e-5 * max(1.0, abs(figure.mean)) else 0.0  # less is rounding
+        here = f"{figure.mean:.4g}" + (f" ± {spread:.2g}" if row.seeds > 1 else "")
     if row.printed_counts:
         printed += f" ({_counts(row.printed_counts)})"
         here += f" ({_counts(figure.counts)})" if figure.counts else ""
@@ -165,6 +166,7 @@ def page(rows: list[Row], found: dict[str, Figure], pictures: list[Picture], dra
         f"<style>{_STYLE}</style></head><body><h1>The papers' figures</h1><ul>",
         *(f"<li>{escape(line)}</li>" for line in summary(rows, found)),
         "</ul>",
+        *(f"<p>{escape(line.replace('**', ''))}</p>" for line in _part(rows, found)),
     ]
     for letter, title in PAPERS.items():
         own = [row for row in rows if row.paper == letter]
