@@ -175,9 +175,8 @@ def splink_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarra
     from splink import DuckDBAPI, Linker, SettingsCreator
 
     logging.getLogger("splink").setLevel(logging.ERROR)
-    frame = pd.DataFrame(
-        {"unique_id": range(len(next(iter(columns.values())))), **{k: [c.lower() or None for c in v] for k, v in columns.items()}}
-    )
+    n = len(next(iter(columns.values())))
+    frame = pd.DataFrame({"unique_id": range(n), **{k: [c.lower() or None for c in v] for k, v in columns.items()}})
     rules = [f"substr(l.{name}, 1, 4) = substr(r.{name}, 1, 4)" for name in columns][:4]
     settings = SettingsCreator(
         link_type="dedupe_only",
@@ -191,7 +190,7 @@ def splink_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarra
     for rule in rules[:2]:
         linker.training.estimate_parameters_using_expectation_maximisation(rule)
     pairs = linker.inference.predict(threshold_match_probability=0.5).as_pandas_dataframe()
-    return components(len(frame), pairs.unique_id_l, pairs.unique_id_r)
+    return components(n, pairs.unique_id_l, pairs.unique_id_r)
 
 
 def dedupe_labels(columns: dict[str, list[str]], truth: np.ndarray) -> np.ndarray:
