@@ -142,15 +142,12 @@ public:
         left_.resize(std::max(left_.size(), unit_.size()));
         worker_.resize(static_cast<std::size_t>(team.threads()));
         for (Worker& w : worker_) w.kept.clear();
+        std::vector<EndScan> scan(worker_.size(), EndScan(view_, weights.least(), tree.least_size));
         team.run(std::ssize(unit_), [&](std::int64_t u, int thread) {
-            if (control.stop(0)) return;
-            EndScan scan(view_, weights.least(), tree.least_size);
-            scan_unit(static_cast<Node>(u), weights.rows(), scan, thread);
+            if (!control.stop(0)) scan_unit(static_cast<Node>(u), weights.rows(), scan[thread], thread);
         });
         team.run(std::ssize(large_), [&](std::int64_t i, int thread) {
-            if (control.stop(0)) return;
-            EndScan scan(view_, weights.least(), tree.least_size);
-            scan_large(large_[i], scan, thread);
+            if (!control.stop(0)) scan_large(large_[i], scan[thread], thread);
         });
     }
 
@@ -206,14 +203,14 @@ private:
         }
     }
 
-    void scan_unit(Node number, const SparseRows& rows, EndScan& scan, int thread) {
+    void scan_unit(Node number, SparseRows& rows, EndScan& scan, int thread) {
         Worker& w = worker_[thread];
         const auto [top, is_needed] = unit_[number];
+        if (is_needed) add_all(rows, top, w, left_[number]);
         const Node count = 2 * view_.spot[top].leaves - 1;
         const auto parent = [&](Node k) { return view_.spot[top + k].parent - top; };
         w.needed.assign(static_cast<std::size_t>(count), 0);
-        for (Node k = 0; k < count; ++k)
-            w.needed[k] = slot_[top + k] != kNone || (k == 0 ? is_needed : w.needed[parent(k)] != 0);
+        for (Node k = 0; k < count; ++k) w.needed[k] = slot_[top + k] != kNone || (k > 0 && w.needed[parent(k)] != 0);
         w.ends.clear();
         w.start.clear();
         for (Node k = count; k-- > 0;) {
@@ -225,12 +222,25 @@ private:
                 merge_last_two(spot, w);
             const std::span<const End> ends(w.ends.begin() + w.start.back(), w.ends.end() - 1);
             if (slot_[top + k] != kNone) look(top + k, ends, scan, thread);
-            if (k == 0 && is_needed) left_[number].assign(ends.begin(), ends.end());
             if (k > 0 && !w.needed[parent(k)]) {
                 w.ends.resize(w.start.back());
                 w.start.pop_back();
             }
         }
+    }
+
+    // The ends of a small subtree, in no order: a large one above it adds them up.
+    void add_all(const SparseRows& rows, Node top, Worker& w, std::vector<End>& ends) const {
+        const Snapshot::Spot& spot = view_.spot[top];
+        w.sum.resize(static_cast<Node>(view_.leaf.size()));
+        for (Node rank = spot.first; rank < spot.first + spot.leaves; ++rank)
+            rows.each(view_.leaf[rank], [&](Node j, double weight) {
+                const Node end = view_.rank[j];
+                if (!holds(spot, end)) w.sum.add(end, weight);
+            });
+        ends.clear();
+        for (Node rank : w.sum.touched) ends.push_back({rank, w.sum.value[rank]});
+        w.sum.clear();
     }
 
     void scan_large(Node at, EndScan& scan, int thread) {
@@ -241,9 +251,8 @@ private:
         for (auto u = below; u != unit_.end() && u->at < at + 2 * spot.leaves - 1; ++u)
             for (const End& e : left_[static_cast<std::size_t>(u - unit_.begin())])
                 if (!holds(spot, e.rank)) w.sum.add(e.rank, e.weight);
-        std::sort(w.sum.touched.begin(), w.sum.touched.end());
         w.ends.clear();
-        for (Node rank : w.sum.touched) w.ends.push_back({rank, w.sum.value[rank]});
+        w.sum.in_order([&](Node rank, double weight) { w.ends.push_back({rank, weight}); });
         w.sum.clear();
         look(at, w.ends, scan, thread);
     }
@@ -257,10 +266,22 @@ private:
         kept.insert(kept.end(), ends.begin(), ends.end());
     }
 
-    void add_leaf(const SparseRows& rows, const Snapshot::Spot& leaf, Worker& w) const {
+    // A row is left in the order of the ends, which will hardly have changed when it is wanted again.
+    void add_leaf(SparseRows& rows, const Snapshot::Spot& leaf, Worker& w) const {
         w.start.push_back(w.ends.size());
-        rows.each(leaf.node, [&](Node j, double weight) { w.ends.push_back({view_.rank[j], weight}); });
-        std::sort(w.ends.begin() + w.start.back(), w.ends.end(), [](End a, End b) { return a.rank < b.rank; });
+        bool is_sorted = true;
+        Node last = kNone;
+        rows.each(leaf.node, [&](Node j, double weight) {
+            const Node rank = view_.rank[j];
+            is_sorted &= last < rank;
+            last = rank;
+            w.ends.push_back({rank, weight});
+        });
+        if (!is_sorted) {
+            const auto first = w.ends.begin() + w.start.back();
+            std::sort(first, w.ends.end(), [](End a, End b) { return a.rank < b.rank; });
+            rows.put(leaf.node, [&](std::size_t i) { return std::pair(view_.leaf[first[i].rank], first[i].weight); });
+        }
         w.ends.push_back(kBeyond);
     }
 

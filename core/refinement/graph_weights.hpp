@@ -52,7 +52,7 @@ public:
     void refresh(BinaryTree& tree, Control& control) { rows_.refresh(tree, control); }
     double magnitude() const { return mean_.magnitude; }
     double least() const { return mean_.least; }
-    const SparseRows& rows() const { return rows_; }
+    SparseRows& rows() { return rows_; }
 
     // Subtrees that were scanned on this view of the tree are going to move.
     void start(Snapshot& view) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -84,12 +85,23 @@ struct SparseSum {
         }
         value[j] += w;
     }
+    template <typename F>
+    void in_order(F&& use) {
+        if (touched.size() * kSparse > value.size()) {
+            for (Node j = 0; j < static_cast<Node>(value.size()); ++j)
+                if (seen_[j]) use(j, value[j]);
+            return;
+        }
+        std::sort(touched.begin(), touched.end());
+        for (Node j : touched) use(j, value[j]);
+    }
     void clear() {
         for (Node j : touched) value[j] = 0.0, seen_[j] = 0;
         touched.clear();
     }
 
 private:
+    static constexpr std::size_t kSparse = 16;  // one in so many: looking at all takes about as long as sorting
     std::vector<char> seen_;
 };
 
@@ -108,6 +120,12 @@ public:
     template <typename F>
     void each(Node leaf, F&& use) const {
         for (std::int64_t e = start_[leaf]; e < start_[leaf + 1]; ++e) use(to_[e], weight_[e]);
+    }
+    // The pairs of a leaf in another order.
+    template <typename F>
+    void put(Node leaf, F&& pair) {
+        for (std::int64_t e = start_[leaf]; e < start_[leaf + 1]; ++e)
+            std::tie(to_[e], weight_[e]) = pair(static_cast<std::size_t>(e - start_[leaf]));
     }
     template <typename F>
     void each_with(const BinaryTree& tree, Node subtree, Scratch& scratch, F&& use) const {
@@ -128,19 +146,15 @@ public:
         sum.clear();
     }
 
-    // Every pair counts for the node where it meets, found from the smaller side.
+    // Every pair counts for the node where it meets.
     void refresh(BinaryTree& tree, Control& control) {
-        const LeafOrder order(tree);
-        for (Node v = tree.leaves; v < tree.nodes(); ++v) {
-            if (v % 256 == 0 && control.failed()) return;
-            Node small = tree.left[v], large = tree.right[v];
-            if (order.count[small] > order.count[large]) std::swap(small, large);
-            double sum = 0.0;
-            for (Node p = order.first[small]; p < order.first[small] + order.count[small]; ++p)
-                each(order.leaf[p], [&](Node j, double w) {
-                    if (order.holds(large, j)) sum += w;
-                });
-            tree.cross[v] = sum;
+        const Meets meets(tree);
+        std::fill(tree.cross.begin(), tree.cross.end(), 0.0);
+        for (Node rank = 0; rank < tree.leaves; ++rank) {
+            if (rank % 4096 == 0 && control.failed()) return;
+            each(meets.leaf(rank), [&](Node j, double w) {
+                if (meets.rank(j) > rank) tree.cross[meets.at(rank, meets.rank(j))] += w;
+            });
         }
     }
 

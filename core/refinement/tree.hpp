@@ -2,6 +2,7 @@
 // two root paths.
 #pragma once
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -97,6 +98,56 @@ struct LeafOrder {
         }
     }
     bool holds(Node v, Node x) const { return place[x] >= first[v] && place[x] < first[v] + count[v]; }
+};
+
+// Where two leaves meet. Going from left to right, each leaf meets the one before it in some node; two leaves meet in
+// the uppermost of these nodes from one to the other, and a table has the uppermost of every stretch whose length is a
+// power of two.
+class Meets {
+public:
+    explicit Meets(const BinaryTree& tree) : rank_(tree.leaves), table_(1) {
+        leaf_.reserve(tree.leaves);
+        std::vector<Node>& meet = table_[0];  // nodes are named by their place in an order that has parents first
+        meet.reserve(tree.leaves);
+        node_.reserve(tree.nodes());
+        struct Visit {
+            Node node, beside;  // beside: where its first leaf meets the one before
+        };
+        std::vector<Visit> stack{{tree.root, 0}};
+        while (!stack.empty()) {
+            const auto [v, beside] = stack.back();
+            stack.pop_back();
+            const Node place = static_cast<Node>(node_.size());
+            node_.push_back(v);
+            if (tree.is_leaf(v)) {
+                rank_[v] = static_cast<Node>(leaf_.size());
+                leaf_.push_back(v);
+                meet.push_back(beside);
+            } else {
+                stack.push_back({tree.right[v], place});
+                stack.push_back({tree.left[v], beside});
+            }
+        }
+        for (std::size_t half = 1; 2 * half <= leaf_.size(); half *= 2) {
+            const std::vector<Node>& below = table_.back();
+            std::vector<Node> row(leaf_.size() - 2 * half + 1);
+            for (std::size_t i = 0; i < row.size(); ++i) row[i] = std::min(below[i], below[i + half]);
+            table_.push_back(std::move(row));
+        }
+    }
+
+    Node leaf(Node rank) const { return leaf_[rank]; }
+    Node rank(Node leaf) const { return rank_[leaf]; }
+    // The node of the leaves at two ranks, the lower one first.
+    Node at(Node low, Node high) const {
+        const int level = std::bit_width(static_cast<std::uint32_t>(high - low)) - 1;
+        const std::vector<Node>& row = table_[level];
+        return node_[std::min(row[low + 1], row[high + 1 - (Node{1} << level)])];
+    }
+
+private:
+    std::vector<Node> leaf_, rank_, node_;
+    std::vector<std::vector<Node>> table_;
 };
 
 }  // namespace cladify::refine

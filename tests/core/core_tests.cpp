@@ -28,6 +28,7 @@
 #include "common/winner_tree.hpp"
 #include "data/topk.hpp"
 #include "divide/box.hpp"
+#include "refinement/tree.hpp"
 
 namespace {
 
@@ -334,6 +335,41 @@ void box_projection_ends() {
 
 }  // namespace
 
+// --- trees ---
+
+void meets_are_the_lowest_nodes_of_both() {
+    std::mt19937 random(3);
+    for (const refine::Node n : {1, 2, 3, 17, 64}) {
+        // Two nodes that hang nowhere are joined until one is left: at random, or always the last one.
+        for (const bool is_path : {false, true}) {
+            std::vector<refine::Node> loose(static_cast<std::size_t>(n)), left, right;
+            std::iota(loose.begin(), loose.end(), 0);
+            while (loose.size() > 1) {
+                for (auto* children : {&left, &right}) {
+                    const std::size_t at = is_path ? loose.size() - 1 : random() % loose.size();
+                    children->push_back(loose[at]);
+                    loose.erase(loose.begin() + static_cast<std::ptrdiff_t>(at));
+                }
+                loose.push_back(n + static_cast<refine::Node>(left.size()) - 1);
+            }
+            const std::vector<double> size(static_cast<std::size_t>(n), 1.0);
+            const refine::BinaryTree tree(n, left.data(), right.data(), size.data());
+            const refine::Meets meets(tree);
+            for (refine::Node a = 0; a < n; ++a) {
+                CHECK(meets.leaf(meets.rank(a)) == a);
+                std::vector<char> above(static_cast<std::size_t>(tree.nodes()), 0);
+                for (refine::Node v = a; v != refine::kNone; v = tree.parent[v]) above[v] = 1;
+                for (refine::Node b = 0; b < n; ++b) {
+                    if (meets.rank(a) >= meets.rank(b)) continue;
+                    refine::Node v = b;
+                    while (!above[v]) v = tree.parent[v];
+                    CHECK(meets.at(meets.rank(a), meets.rank(b)) == v);
+                }
+            }
+        }
+    }
+}
+
 int main() {
     every_piece_runs_once();
     many_short_loops();
@@ -350,6 +386,7 @@ int main() {
     matrix_linkages_end();
     spanning_trees_end();
     box_projection_ends();
+    meets_are_the_lowest_nodes_of_both();
     std::printf(failures == 0 ? "all passed\n" : "%d failed\n", failures);
     return failures;
 }

@@ -141,11 +141,12 @@ def _contracted(edges: Edges, member: Any, points: np.ndarray) -> Any:
     from scipy.sparse import csr_array
 
     weight = edges.to_scipy()
-    sums = csr_array((member.shape[1], member.shape[1]), dtype=np.float32)
-    for block in row_blocks(len(points), _ROWS):
-        some = points[block]
-        sums = sums + member[some].T @ (weight[some] @ member)
-    return sums.tocsr()
+    some = [points[block] for block in row_blocks(len(points), _ROWS)]
+    sums = [(member[rows].T @ (weight[rows] @ member)).tocsr() for rows in some]
+    # Two by two: added to one sum of all, each would cost as much as that sum.
+    while len(sums) > 1:
+        sums = [sums[i] + sums[i + 1] if i + 1 < len(sums) else sums[i] for i in range(0, len(sums), 2)]
+    return sums[0] if sums else csr_array((member.shape[1], member.shape[1]), dtype=np.float32)
 
 
 def put_below(tree: Tree, size: int, group: np.ndarray, top: Tree) -> Tree:
