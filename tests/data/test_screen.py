@@ -11,6 +11,8 @@ from cladify.data._exact import exact_neighbors, exact_query
 from cladify.data._frame import Frame, Rows
 from cladify.data._screen import near_order
 from cladify.data.similarity import get_similarity
+from cladify.neighbors import _cells
+from cladify.neighbors._cells import Cells
 
 pytestmark = pytest.mark.skipif(_core.ISA != "v4", reason="this processor, or CLADIFY_ISA, has no int8 products")
 
@@ -129,3 +131,17 @@ def test_graph_is_that_of_brute_force():
     for row, far in zip(rows, distance, strict=True):
         near = graph.indices[graph.indptr[row] : graph.indptr[row + 1]]
         assert set(np.argsort(far)[:5]) <= set(near.tolist())
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_nearest_of_many_cells(count, counted, monkeypatch):
+    rng = np.random.default_rng(5)
+    centre = (rng.normal(size=(30, 24))[rng.integers(30, size=900)] + 0.3 * rng.normal(size=(900, 24))).astype(
+        np.float32
+    )
+    z = (centre[rng.integers(900, size=1500)] + 0.2 * rng.normal(size=(1500, 24))).astype(np.float32)
+    cells = Cells.of(centre)
+    found = cells.nearest(z, count, n_jobs=1)
+    assert counted and np.mean(counted) > 400  # of blocks of 512 rows, the last one smaller
+    monkeypatch.setattr(_cells, "suits", lambda _: False)
+    np.testing.assert_array_equal(found, cells.nearest(z, count, n_jobs=1))

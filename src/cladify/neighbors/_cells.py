@@ -11,12 +11,16 @@ from cladify import _core
 from cladify._kit.parallel import map_blocks, row_blocks
 from cladify._kit.progress import Progress
 from cladify.data._frame import row_squares
+from cladify.data._screen import PANEL, Copies, slack_of, suits
 
 __all__ = ["Cells", "cell_sample", "cells_of", "find_cells"]
 
 ROWS_A_CELL = 40  # rows a cell that k-means looks at
 _ROUNDS = 5
 _ROWS = 512  # rows of a block of scores against all centres
+#: From so many cells on, one in four is scored for every row, and the others where they can be among the nearest: if
+#: the nearest are one in so many of them, as a score by itself costs more than one of a product.
+_FEWEST, _SCORED, _PASSING = 512, 4, 48
 
 
 @dataclass(frozen=True)
@@ -48,17 +52,45 @@ class Cells:
         """The ``count`` nearest cells of each row, nearest first: int32 (n, count)."""
         ids = np.arange(len(self), dtype=np.int32)
         found = np.empty((len(z), count), dtype=np.int32)
+        # Some cells are scored by a product; of the others, only those that can be nearer than what is found by then.
+        first = self._scored(count)
+        copies, nothing = Copies(), np.zeros(_ROWS, dtype=np.float32)
+        screen = Copies()(self.centre, nothing) if first < len(self) else None
+        longest = float(np.sqrt(row_squares(self.centre).max(initial=0.0)))
 
         def work(I: slice) -> None:
-            score = self.scores(z[I])
-            m = len(score)
+            some = z[I]
+            m = len(some)
             keys, locks = np.zeros((m, count), dtype=np.uint64), np.zeros(m, dtype=np.uint8)
-            rows, no_group, nothing = np.arange(m, dtype=np.int32), np.full(m, -1, np.int32), np.zeros(m, np.float32)
-            _core.offer(keys, locks, score, rows, ids, no_group, ids, nothing, self.bias, False, False)
+            rows, no_group = np.arange(m, dtype=np.int32), np.full(m, -1, np.int32)
+
+            def score(which: slice, cells: slice) -> None:
+                product = some[which] @ self.centre[cells].T
+                of_rows, of_cells = (rows[which], ids[cells]), self.bias[cells]
+                row_bias = nothing[: len(product)]
+                _core.offer(
+                    keys, locks, product, *of_rows, no_group[which], ids[cells], row_bias, of_cells, False, False
+                )
+
+            score(slice(0, m), slice(0, first))
+            if screen is not None:
+                rest = slice(first, len(self))
+                slack = slack_of(np.sqrt(row_squares(some, dtype=np.float64)), some.shape[1], longest)
+                groups, bias = (no_group, ids[rest]), (nothing[:m], self.bias[rest])
+                own = copies(np.ascontiguousarray(some), slack)
+                done = own.offer(keys, locks, screen, slice(0, m), rest, (rows, ids[rest]), groups, bias, both=False)
+                if done < m:
+                    score(slice(done, m), rest)
             _core.best(keys, found[I], np.empty((m, count), dtype=np.float32))
 
         map_blocks(work, row_blocks(len(z), _ROWS), n_jobs=n_jobs, advance=advance)
         return found
+
+    def _scored(self, count: int) -> int:
+        """How many cells are scored for every row when the ``count`` nearest are wanted: all, where few are not."""
+        first = -(-len(self) // _SCORED // PANEL) * PANEL
+        is_few = len(self) < _FEWEST or _PASSING * count > len(self) - first or first < 4 * count
+        return len(self) if is_few or not suits(self.centre.shape[1]) else first
 
 
 def find_cells(z: np.ndarray, count: int, rng: np.random.Generator, *, n_jobs: int | None, report: Progress) -> Cells:
@@ -115,8 +147,16 @@ def _lloyd(z: np.ndarray, centre: np.ndarray, rounds: int, n_jobs: int | None) -
         cell = cells.nearest(z, 1, n_jobs=n_jobs)[:, 0]
         size = np.bincount(cell, minlength=len(cells))
         filled = np.flatnonzero(size)
-        first = np.concatenate([[0], np.cumsum(size)])[filled]
         centre = cells.centre.copy()
-        centre[filled] = np.add.reduceat(z[np.argsort(cell, kind="stable")], first, axis=0) / size[filled, None]
+        centre[filled] = _sums(z, cell, size)[filled] / size[filled, None]
         cells = Cells.of(centre)
     return cells
+
+
+def _sums(z: np.ndarray, cell: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """The sum of the rows of each cell, in their order."""
+    from scipy.sparse import csr_array
+
+    start = np.concatenate([[0], np.cumsum(size)])
+    ones = np.ones(len(z), dtype=np.float32)
+    return np.asarray(csr_array((ones, np.argsort(cell, kind="stable"), start), shape=(len(size), len(z))) @ z)
