@@ -114,7 +114,7 @@ def without_vectors(given: Given) -> list[str]:
     return choose_names(given.tree, node_keywords(given.tree, given.terms), given.central, given.terms)
 
 
-def c_tf_idf(given: Given, stop_words: str | None = "english") -> list[str]:
+def c_tf_idf(given: Given, stop_words: str | None = "english", n_terms: int = N_TERMS) -> list[str]:
     """BERTopic's class-based TF-IDF, tf · log(1 + A / f), with siblings as the classes."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -128,7 +128,7 @@ def c_tf_idf(given: Given, stop_words: str | None = "english") -> list[str]:
         frequency = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         score = frequency * np.log(1 + counts.sum(axis=1).mean() / np.maximum(counts.sum(axis=0), 1))
         for v, row in zip(inner, score, strict=True):
-            names[v - n] = ", ".join(words[i] for i in np.argsort(-row)[:N_TERMS])
+            names[v - n] = ", ".join(words[i] for i in np.argsort(-row)[:n_terms])
     return names
 
 
@@ -155,6 +155,7 @@ RULES: dict[str, Callable[[Given], list[str]]] = {
     "cladify, no word vectors": without_vectors,
     "c-TF-IDF, stop words out": c_tf_idf,
     "c-TF-IDF, BERTopic's default": lambda given: c_tf_idf(given, None),
+    "c-TF-IDF, its names of four words": lambda given: c_tf_idf(given, None, 4),
     "KeyBERT-like": key_bert,
 }
 
@@ -212,6 +213,7 @@ def table(wheels: Path, name: str) -> list[str]:
 def load(every: list[str], n: int) -> Given:
     """Texts with their sentence vectors, and the tree of their default vectors."""
     import cladify
+    from cladify.taxonomy._steer.reading import reading_tree
     from cladify.text import TextEmbedder
     from cladify.text._clean import own_words
     from cladify.text._terms import count_terms
@@ -219,7 +221,8 @@ def load(every: list[str], n: int) -> Given:
     different = list(dict.fromkeys(text for text in every if re.search(r"\w", text)))
     rows = np.sort(np.random.default_rng(0).choice(len(different), min(n, len(different)), replace=False))
     texts = [different[i] for i in rows]
-    tree = cladify.fit(TextEmbedder().fit_transform(texts), metric="cosine", random_state=0).condense()
+    full = cladify.fit(TextEmbedder().fit_transform(texts), metric="cosine", random_state=0)
+    tree = reading_tree(full).tree
     judged = sentence_vectors([text[:500] for text in texts], 64)
     central = [[texts[i] for i in tree.members(v)[:2]] for v in range(len(texts), tree.n_nodes)]
     return Given(texts, judged, tree, count_terms(own_words(texts)), central)
@@ -281,6 +284,13 @@ LABELLED = (
     ("letter", "y", "sqeuclidean"),
     ("segmentation", "y", "sqeuclidean"),
 )
+#: More sets for the score: their classes are two to hundreds.
+MORE = (
+    *((name, "y", "sqeuclidean") for name in ("aloi", "iris", "zoo")),
+    *((name, "y", "sqeuclidean") for name in ("cancer", "glass", "spambase", "vehicle", "vowel", "wine")),
+    ("wordnet_minilm", "y1", "cosine"),
+)
+STANDARDISED = ("satimage", "letter", "segmentation", "cancer", "glass", "spambase", "vehicle", "vowel", "wine")
 METHODS = ("graph", "hac", "reciprocal", "kmeans", "random-cut", "random")
 
 
@@ -289,41 +299,50 @@ def labelled(name: str, key: str, n: int, seed: int = 0) -> tuple[np.ndarray, np
     known = np.flatnonzero(data[key] >= 0)
     rows = np.sort(np.random.default_rng(seed).choice(known, min(n, len(known)), replace=False))
     X = data["X"][rows].astype(np.float32)
-    if name in ("satimage", "letter", "segmentation"):
+    if name in STANDARDISED:
         X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
     return X, data[key][rows]
 
 
 def purity_table(n: int) -> None:
-    """Rank correlation of the overall score with the purity at the number of classes, over sets and methods."""
+    """Rank correlation of the overall score with the agreement of a cut into the classes, over sets and methods."""
     from scipy.stats import spearmanr
+    from sklearn.metrics import adjusted_mutual_info_score
 
     import cladify
 
     found = []
-    for name, key, metric in LABELLED:
+    sets = (*LABELLED, *MORE)
+    for name, key, metric in sets:
         X, y = labelled(name, key, n)
+        y = np.unique(y, return_inverse=True)[1]
         for method in METHODS:
-            options = {} if method.startswith("random") else {"metric": metric}
-            full = cladify.fit(
-                X, method, random_state=0, **options, **({"linkage": "average"} if method == "hac" else {})
-            )
-            score = (
-                cladify.Taxonomy(full.condense(), X=X, full=full, metric=metric).report(resamples=0).overall["score"]
-            )
-            labels = full.cut(n_clusters=len(np.unique(y)), by="spread")
-            pairs = np.zeros((labels.max() + 1, y.max() + 1))
-            np.add.at(pairs, (labels, y), 1)
-            found.append((name, method, score, pairs.max(axis=1).sum() / len(y)))
-            print(f"  {name:20} {method:11} score {score:.3f} purity {found[-1][3]:.3f}", flush=True)
+            options: dict[str, Any] = {} if method.startswith("random") else {"metric": metric}
+            options |= {"linkage": "average"} if method == "hac" else {}
+            full = cladify.fit(X, method, random_state=0, **options)
+            taxonomy = cladify.Taxonomy(full.condense(), X=X, full=full, metric=metric)
+            score = taxonomy.report(resamples=0).overall["score"]
+            labels = full.cut(n_clusters=y.max() + 1, by="spread")
+            chance = float(np.mean([purity(labels, np.random.default_rng(s).permutation(y)) for s in range(10)]))
+            pure = purity(labels, y)
+            mutual = adjusted_mutual_info_score(y, labels)
+            found.append((name, method, score, pure, (pure - chance) / (1 - chance), mutual))
+            print(f"  {name:20} {method:11} score {score:.3f} purity {pure:.3f} AMI {mutual:.3f}", flush=True)
     figures = np.array([entry[2:] for entry in found], float)
     real_methods = np.array([not entry[1].startswith("random") for entry in found])
-    within = [
-        spearmanr(*figures[[i for i, entry in enumerate(found) if entry[0] == name]].T)[0] for name, _, _ in LABELLED
-    ]
-    print(f"rank correlation, {len(found)} trees: {spearmanr(*figures.T)[0]:.3f}")
-    print(f"without the two random methods: {spearmanr(*figures[real_methods].T)[0]:.3f}")
-    print(f"within a set, mean: {np.mean(within):.3f}")
+    for j, what in enumerate(("purity", "purity beyond chance", "AMI"), start=1):
+        pair = figures[:, [0, j]]
+        within = [spearmanr(*pair[[i for i, entry in enumerate(found) if entry[0] == one[0]]].T)[0] for one in sets]
+        print(
+            f"rank correlation with {what}, {len(found)} trees: {spearmanr(*pair.T)[0]:.3f}; without the two random "
+            f"methods {spearmanr(*pair[real_methods].T)[0]:.3f}; within a set {np.nanmean(within):.3f}"
+        )
+
+
+def purity(labels: np.ndarray, y: np.ndarray) -> float:
+    pairs = np.zeros((labels.max() + 1, y.max() + 1))
+    np.add.at(pairs, (labels, y), 1)
+    return float(pairs.max(axis=1).sum() / len(y))
 
 
 def shuffled_table(n: int, cases: int) -> None:
