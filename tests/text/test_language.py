@@ -86,6 +86,6 @@ def test_quotes_and_lines_of_many_texts_do_not_count():
     assert own_words(texts[:1], texts[1:]) == own_words(texts)[:1]
 
 
-@pytest.mark.parametrize(("code", "word"), [("fr", "veuillez"), ("ja", "場合"), ("zh", "没有")])
+@pytest.mark.parametrize(("code", "word"), [("fr", "veuillez"), ("ja", "場合"), ("zh", "没有"), ("zh", "已经")])
 def test_stop_words_that_the_lists_have_not(code, word):
     assert word in find_language([""], code).stop_words

@@ -28,7 +28,7 @@ LANGUAGES = {
     "sv": "Swedish", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
 #: Stop words that the lists have not.
-_MORE_STOP_WORDS = {"fr": "veuillez", "ja": "場合", "zh": "没有 必须 通常"}
+_MORE_STOP_WORDS = {"fr": "veuillez", "ja": "場合", "zh": "没有 必须 通常 已经"}
 #: Languages whose words cannot be taken for English ones, so that English stop words can be left out, too.
 _OTHER_SCRIPTS = frozenset(["ar", "bg", "el", "fa", "he", "hi", "ja", "ko", "ru", "th", "uk", "zh"])
 #: simplemma's codes where they differ.
