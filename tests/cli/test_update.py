@@ -30,7 +30,7 @@ def test_update_and_changes(cladify, tmp_path):
     assert made.columns["year"].to_pylist()[-1] == 2000
     found = cladify("changes", file, "--json").json
     assert found["n_updates"] == 1 and (found["before"], found["after"]) == (20, 19)
-    assert "update: 1 items added, 1 replaced, 2 removed" in cladify("changes", file).out
+    assert "update: 1 item added, 1 replaced, 2 removed" in cladify("changes", file).out
     assert "20 items" in cladify("update", file, "--undo").out
     assert Taxonomy.load(file).items == SOME
     assert "no update to undo" in cladify("update", file, "--undo").err
