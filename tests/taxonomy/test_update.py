@@ -226,6 +226,15 @@ def test_history_changes_and_undo(tmp_path):
     assert last.n_items == 320 and "id0" in last.ids
 
 
+def test_an_update_that_is_undone_before_the_first_save_can_come_again(tmp_path):
+    taxonomy = made(60)
+    taxonomy.remove(["id0"])
+    taxonomy.undo_update()
+    taxonomy.save(tmp_path / "a.taxonomy")
+    again = Taxonomy.load(tmp_path / "a.taxonomy")
+    assert again.remove(["id0"]).removed == ["id0"] and again.n_items == 59
+
+
 def test_two_writers(tmp_path):
     path = tmp_path / "a.taxonomy"
     made().save(path)
