@@ -530,9 +530,9 @@ class Taxonomy(Updatable, Shareable):
         with self._lock:
             origin, now = self._origin, self._now
             target = os.path.realpath(path)
-            if self._live is None and self._X is not None and now.facts.past.rows is not None:
-                if not os.path.isdir(f"{target}.live"):  # an update was undone before the first save
-                    self._live_tree(None)
+            was_updated = self._live is None and self._X is not None and now.facts.past.rows is not None
+            if was_updated and not os.path.isdir(f"{target}.live"):  # an update was undone before the first save
+                self._live_tree(None)
             expected = origin.stamp if origin is not None and origin.path == target else None
             parts = Parts(now, self.info, self.vectors_at, self._embedder)
             # The file of before the update is kept to undo it: its name costs nothing.
