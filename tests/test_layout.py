@@ -99,7 +99,7 @@ THEMES = {
     "online": {"attacks", "changes", "histories", "kills", "mutable", "removal", "printed"},
     "plot": {"pictures"},
     "refinement": {"sources"},
-    "taxonomy": {"safety", "stateful"},
+    "taxonomy": {"numbered", "safety", "stateful"},
     "tree": {"large"},
 }
 
