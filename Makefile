@@ -108,10 +108,12 @@ $(BIN)/python:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
 # Python sources are used in place (editable); only a change of the native core or of the requirements installs again.
-# Each environment holds the smaller ones, so one build serves them all. It is for this machine alone and has one
-# instruction-set level (both with LEVELS=all), and its folder stays, so that a change compiles what it touches. Bytecode
-# is written at first use: most of what is installed here is never imported.
-BUILT = -C build-dir=build/core$(notdir $(VENV)) -C cmake.define.CLADIFY_ONE_LEVEL=$(if $(filter all,$(LEVELS)),OFF,ON)
+# Each environment holds the smaller ones, so one build serves them all. To run, the core has the best instruction-set
+# level of this machine; for tests, all levels. Its folder stays, so that a change compiles what it touches. Bytecode is
+# written at first use: most of what is installed here is never imported.
+ONE_LEVEL = OFF
+$(VENV)/.installed $(VENV)/.docs: ONE_LEVEL = ON
+BUILT = -C build-dir=build/core$(notdir $(VENV)) -C cmake.define.CLADIFY_ONE_LEVEL=$(ONE_LEVEL)
 EDITABLE = $(BIN)/python -m pip install --quiet --no-compile --no-build-isolation $(BUILT) -e
 
 $(VENV)/.build-tools: $(BIN)/python pyproject.toml

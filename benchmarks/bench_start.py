@@ -7,7 +7,11 @@ import sys
 
 from benchmarks.case import Case
 
-start = Case("import", "A new process that imports one thing; bar: 0.1 s of the processor for cladify, 0.3 s for `cladify --help`", repeat=5)
+start = Case(
+    "import",
+    "A new process that imports one thing; bar: 0.1 s of the processor for cladify, 0.3 s for `cladify --help`",
+    repeat=5,
+)
 
 
 def _python(*arguments: str) -> None:

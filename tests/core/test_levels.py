@@ -30,5 +30,5 @@ def test_one_build_is_enough() -> None:
 
 def test_a_lower_level_can_be_asked_for() -> None:
     if not level(["_core_v3"], "v3"):
-        pytest.skip("the core was built for this machine alone; both builds: make LEVELS=all")
+        pytest.skip("the core was built for this machine alone; both builds: make .venv/.test")
     assert level([], "base") == "base"
