@@ -145,7 +145,9 @@ def test_folders(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [(["1", "-2", ""], "int64"), (["1e3", ".5"], "double"), (["2026-01-31 12:00:00"], "timestamp[s]")]
-    + [(cells, "string") for cells in (["007", "1"], ["", ""], ["1", "x"], ["1,5"])],
+    + [(["1,5", "2"], "double"), (["1.234,50", "-0,5", ""], "double"), (["31.12.2026", "1.2.2027"], "timestamp[s]")]
+    + [(["31.12.2026 23:59"], "timestamp[s]")]
+    + [(cells, "string") for cells in (["007", "1"], ["", ""], ["1", "x"], ["1,234", "5"], ["1.2.3"], ["31.13.2026"])],
 )
 def test_cells_are_numbers_only_if_all_are(cells, kind):
     assert str(typed(pa.chunked_array([cells])).type) == kind

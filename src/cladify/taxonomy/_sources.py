@@ -245,12 +245,23 @@ def text_weights(path: str, given: Any, known: list[str]) -> dict[str, int]:
     return found
 
 
+#: Numbers with a decimal comma, and those that may as well have one between thousands.
+_COMMA = r"^[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?$"
+_THOUSANDS = r"^[+-]?\d{1,3}(,\d{3})?$"
+_DAY = r"^\d{1,2}\.\d{1,2}\.\d{4}(\s|$)"
+_DAYS = ("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S")
+
+
 def typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of texts as numbers or times, if every cell is one; an empty cell is a missing value.
+
+    Numbers may have a decimal comma, and days may be written with points, as tables of much of Europe have them.
 
     >>> import pyarrow as pa
     >>> [str(typed(pa.chunked_array([cells])).type) for cells in (["1", ""], ["1.5", "2"], ["2026-01-31"], ["007"])]
     ['int64', 'double', 'timestamp[s]', 'string']
+    >>> typed(pa.chunked_array([["1.234,5", "7,25"]])).to_pylist(), str(typed(pa.chunked_array([["31.1.2026"]])).type)
+    ([1234.5, 7.25], 'timestamp[s]')
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -263,6 +274,15 @@ def typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     for kind in (pa.int64(), pa.float64(), pa.timestamp("s")):
         with suppress(pa.ArrowInvalid):
             return filled.cast(kind)
+    if pc.all(pc.match_substring_regex(filled, _COMMA)).as_py():
+        if pc.all(pc.match_substring_regex(filled, _THOUSANDS)).as_py():
+            return column  # 1,234 may be either
+        plain = pc.replace_substring(pc.replace_substring(filled, ".", ""), ",", ".")
+        return plain.cast(pa.float64())
+    if pc.all(pc.match_substring_regex(filled, _DAY)).as_py():  # not versions, such as 1.2.3
+        for form in _DAYS:
+            with suppress(pa.ArrowInvalid):
+                return pc.strptime(filled, form, "s")
     return column
 
 
