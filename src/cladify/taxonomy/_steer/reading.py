@@ -26,7 +26,7 @@ __all__ = ["Reading", "first_count", "level_counts", "levels_of", "reading_level
 #: How many times as many groups a level has as the one before: about, at the least and at the most.
 _STEP, _LEAST_STEP, _MOST_STEP = 3.0, 1.8, 6.0
 #: What a factor of :data:`_STEP` away from the usual number of groups costs, in stability.
-_AWAY = 0.05
+_AWAY = 0.08
 #: An average group of the finest level is so many times the smallest one: usually, and at the least.
 _ROOM, _LEAST_ROOM = 2.0, 1.2
 
