@@ -135,7 +135,7 @@ def heights() -> dict[str, list[tuple[float, float]]]:
             lines[f"{which}, {label}"] = line = []
             for start in range(0, len(X), 500):
                 model.partial_fit(X[start : start + 500])
-                line.append((float(start + 500), float(model.tree_.depth.max())))
+                line.append((float(start + 500), float(model.tree_.depth)))
     sizes = [x for x, _ in lines["aloi, exact"]]
     lines["log² n"] = [(x, float(np.log2(x) ** 2)) for x in sizes]
     return lines
