@@ -27,8 +27,8 @@ struct AscentScratch {
 // steps).
 template <typename Weights>
 void box_ascent(const Weights& weights, const Range& part, double sign, std::span<const double> linear, double total,
-                int iterations, std::span<const double> rates, std::vector<double>& x, AscentScratch& s, typename Weights::Scratch& scratch,
-                Team& team) {
+                int iterations, std::span<const double> rates, std::vector<double>& x, AscentScratch& s,
+                typename Weights::Scratch& scratch, Team& team) {
     constexpr double kPace = 2.0;  // steps of this many scales
     const std::int64_t m = part.size();
     s.y.assign(x.begin(), x.end());

@@ -1,5 +1,6 @@
 // Bindings of the top-down methods.
 #include "common/bind.hpp"
+
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>

@@ -19,17 +19,17 @@
 namespace cladify::divide {
 
 struct BisectParameters {
-    double sign;            // 1: distances, cut as much as possible; -1: similarities, as little
-    double delta;           // sides of (1/2 ± delta) m points; negative: chosen by value
-    double inside;          // how good trees inside the sides are taken to be: 0 as random ones, 1 as the triple bound;
-                            // negative: as is best for a sample
-    bool random_rounding;   // round x at random, as algorithm 1 does, and do not improve
-    double noise = 1;           // variance of the coordinates of a start
+    double sign;           // 1: distances, cut as much as possible; -1: similarities, as little
+    double delta;          // sides of (1/2 ± delta) m points; negative: chosen by value
+    double inside;         // how good trees inside the sides are taken to be: 0 as random ones, 1 as the triple bound;
+                           // negative: as is best for a sample
+    bool random_rounding;  // round x at random, as algorithm 1 does, and do not improve
+    double noise = 1;      // variance of the coordinates of a start
     std::vector<double> rates;  // of the steps of the ascent; empty: a scale that needs no tuning
     int n_init, n_iter;         // starts; steps of the ascent
-    int n_improve, n_full;  // rounds of improvement of each start, and of the best over the whole of a large part
-    std::int64_t n_sample;  // rows of a large part on which its starts are made
-    std::int64_t n_groups;  // thresholds looked at
+    int n_improve, n_full;      // rounds of improvement of each start, and of the best over the whole of a large part
+    std::int64_t n_sample;      // rows of a large part on which its starts are made
+    std::int64_t n_groups;      // thresholds looked at
     std::int64_t leaf_size;
     double height_shift, height_scale;  // height = shift + scale · mean weight across
     std::uint64_t seed;

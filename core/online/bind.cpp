@@ -274,7 +274,6 @@ void bind_live_tree(nb::module_& m) {
                            {awake.data(), awake.size()});
              })
         .def("broken_rule", &G::broken_rule)
-        .def("wake_all", &G::wake_all)
         .def("cost", &G::cost)
         .def("neighbors", [](const G& g, In1<Node> leaf) { return directed(g.lists(), leaf); });
 }

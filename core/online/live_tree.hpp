@@ -182,14 +182,6 @@ public:
             try_next();
         }
     }
-    // The next settle looks at every subtree of at most that size.
-    void wake_all(double size) {
-        grow();
-        awake_.clear();
-        std::fill(asleep_.begin(), asleep_.end(), 1);
-        for (Node v = 0; v < tree_.capacity(); ++v)
-            if (tree_.is_alive(v) && v != tree_.root && tree_.size[v] <= size) push(v);
-    }
 
 private:
     static constexpr std::size_t kMost = 1 << 20;

@@ -167,7 +167,8 @@ private:
             if (waiting.empty())
                 for (const std::int64_t child : now) next = std::max(next, std::min(lowest, priority(child)));
             const double gap = static_cast<double>(now.size() - 1) * std::log(lowest / next);
-            const bool is_even = parent_[v] >= 0 || kOutstanding * next <= lowest || kLargest * largest(now) <= size_[v];
+            const bool is_even =
+                parent_[v] >= 0 || kOutstanding * next <= lowest || kLargest * largest(now) <= size_[v];
             if (best.empty() || is_even > best_is_even || (is_even == best_is_even && gap >= best_gap)) {
                 best_gap = gap;
                 best = now;

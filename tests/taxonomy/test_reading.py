@@ -9,22 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
+from trees import random_tree
 
 import cladify
 from cladify.taxonomy import Taxonomy
 from cladify.taxonomy._read.levels import labels_of
 from cladify.taxonomy._steer.reading import levels_of, reading_levels, reading_tree
-from cladify.tree import Tree
-
-
-def random_tree(n: int, seed: int) -> Tree:
-    rng = np.random.default_rng(seed)
-    parent, alive = np.full(2 * n - 1, -1), list(range(n))
-    for new in range(n, 2 * n - 1):
-        for _ in range(2):
-            parent[alive.pop(int(rng.integers(len(alive))))] = new
-        alive.append(new)
-    return Tree(parent, np.concatenate([np.zeros(n), np.cumsum(rng.random(n - 1))]))
 
 
 @given(st.integers(3, 300), st.integers(0, 10**6), st.integers(2, 8), st.integers(2, 15))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trees import random_tree
 
 import cladify
 from cladify.errors import CladifyWarning, InvalidInput
@@ -15,18 +16,6 @@ from cladify.taxonomy import Taxonomy
 from cladify.taxonomy._steer.gather import gather
 from cladify.taxonomy._steer.shape import level_of, shape
 from cladify.tree import Tree
-
-
-def random_tree(n: int, seed: int) -> Tree:
-    """A binary tree of random merges whose heights are sums over leaves."""
-    rng = np.random.default_rng(seed)
-    parent, alive = np.full(2 * n - 1, -1), list(range(n))
-    for new in range(n, 2 * n - 1):
-        for _ in range(2):
-            parent[alive.pop(int(rng.integers(len(alive))))] = new
-        alive.append(new)
-    height = np.concatenate([np.zeros(n), np.cumsum(rng.random(n - 1))])
-    return Tree(parent, height)
 
 
 def clusters_of(tree: Tree) -> set[frozenset[int]]:
