@@ -44,6 +44,7 @@ def reading_tree(
     """The tree for reading of a binary tree, with levels of ``counts`` groups or of as many as suit it."""
     n = full.n_leaves
     small = min(default_min_size(n) if min_size is None else min_size, n)
+    asked = counts is not None
     if counts is None:
         counts = level_counts(full, first_count(full, small, max_children), small)
     if not counts or counts[-1] < 2:
@@ -52,10 +53,9 @@ def reading_tree(
         shaped = shape(full, counts, min_size=small, max_children=max_children)
         found = [len(np.unique(labels)) for labels in shaped.levels]
         near = [i for i, (a, b) in enumerate(pairwise(found), 1) if b < _LEAST_STEP * a]
-        if not near:
+        if asked or not near:
             break
         counts = [k for i, k in enumerate(counts) if i != near[0]]
-    shaped.tree.info["condense"] = {"min_size": small, "max_children": max_children}
     return Reading(shaped.tree, shaped.ranks)
 
 

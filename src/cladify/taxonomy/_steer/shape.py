@@ -87,7 +87,9 @@ def shape(
         marked |= dict.fromkeys((v for v in _nodes_of(tree, labels) if v >= n and v != tree.root), rank)
     _open_wide(tree, marked, max_children)
     levels = [*top[:1], *(cut.labels for cut in cuts)]
-    return Shaped(tree, *_contract(tree, marked), levels)
+    shaped = Shaped(tree, *_contract(tree, marked), levels)
+    shaped.tree.info["condense"] = {"min_size": least, "max_children": max_children}
+    return shaped
 
 
 class _Cut(NamedTuple):
