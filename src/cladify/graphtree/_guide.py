@@ -19,7 +19,7 @@ from cladify.data.graph import NeighborGraph
 from cladify.errors import InvalidInput
 from cladify.graphtree._edges import Edges, neighbor_edges
 from cladify.graphtree._heights import settled
-from cladify.graphtree._labels import KnownLabels, walks
+from cladify.graphtree._labels import FAR, KnownLabels, walks
 from cladify.tree import Tree
 
 __all__ = ["Guide", "guided", "heights_with", "labels_of", "spread_labels"]
@@ -30,8 +30,6 @@ _LEFT, _GAIN = 0.05, 3.0
 _SHARE = 0.5
 #: Edges of each labelled row to random ones with its label; and their weight, in that of all edges of a typical row.
 _SAME, _WEIGHT = 3, 1.0
-#: The chance to come to a known row at which a row is half as sure as its labels say.
-_FAR = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ def spread_labels(graph: NeighborGraph, labels: Any) -> tuple[np.ndarray, np.nda
         value = share[np.arange(n), first]
         better = value > best
         best[better], label[better] = value[better], start + first[better]
-    return label, best / (reached + np.float32(_FAR))
+    return label, best / (reached + np.float32(FAR))
 
 
 def check_guide(name: str, value: Any) -> Guide:

@@ -20,14 +20,14 @@ import numpy as np
 from cladify._kit.params import check_random_state
 from cladify.tree import Tree
 
-__all__ = ["KnownLabels", "walks"]
+__all__ = ["FAR", "KnownLabels", "walks"]
 
 #: How likely a walk goes on after a step, and after how many it ends.
 _ON, _STEPS = 0.95, 30
 #: Labels that are worked on at a time, and edges.
 _BLOCK, _EDGES = 16, 1 << 20
 #: The chance to come to a known row at which a row is half as sure as its labels say.
-_FAR = 0.05
+FAR = 0.05
 #: Parts of the known rows that are hidden in turn, and how many rows at most.
 _FOLDS, _HIDDEN = 5, 2000
 #: The most that is trusted; known rows are trusted as much.
@@ -86,8 +86,8 @@ class KnownLabels:
                 label = self.known[hidden] - start
                 at = np.flatnonzero((label >= 0) & (label < share.shape[1]))
                 own[at] = share[hidden[at], label[at]]
-            right.append(own / (total + _FAR))
-            rest.append(_FAR / (total + _FAR))
+            right.append(own / (total + FAR))
+            rest.append(FAR / (total + FAR))
             usual.append(self._usual[self.known[hidden]])
         if not right:
             return 0.0
@@ -119,7 +119,7 @@ class KnownLabels:
 
     def mixed(self, tree: Tree) -> np.ndarray:
         """How mixed the labels of each node are: the sum of squared differences of its rows' shares from their mean."""
-        sure = self._reached / (self._reached + _FAR)
+        sure = self._reached / (self._reached + FAR)
         mass = np.maximum(_below(tree, sure[:, None]).ravel(), np.finfo(np.float64).tiny)
         mixed = np.zeros(tree.n_nodes)
         for _, share in walks(self._weight, self.known):
@@ -133,7 +133,7 @@ class KnownLabels:
         beside = _in_tree(tree, self.known, self._usual)
         for (start, share), (_, other) in zip(walks(self._weight, self.known), beside, strict=True):
             usual = self._usual[start : start + share.shape[1]]
-            walked = (share + _FAR * usual) / (self._reached + _FAR)[:, None]
+            walked = (share + FAR * usual) / (self._reached + FAR)[:, None]
             yield start, np.sqrt((walked + _LITTLE) * (other + _LITTLE))
 
 

@@ -25,11 +25,13 @@ def name_groups(
     """Names and keywords of the groups of the tree as built; numbers where no texts say more than numbers."""
     n = tree.n_leaves
     keywords: list[list[Keyword]] = [[] for _ in range(tree.n_nodes - n)]
-    if texts is None or are_numbered(items):
+    if texts is None:
         return numbered_names(tree), keywords
     terms = texts if isinstance(texts, Terms) else count_terms(own_words(texts), report=report)
     if len(terms) and n > 1:
         keywords = node_keywords(tree, terms, report, vectors=static_vectors)
+    if not any(keywords[:-1]) and are_numbered(items):  # central items would say nothing
+        return numbered_names(tree), keywords
     central = [_item_texts(items, rows) for rows in geometry.central]
     names = choose_names(tree, keywords, central, terms)
     return mostly_empty(tree, terms.empty, names), keywords
