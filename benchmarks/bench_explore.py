@@ -32,7 +32,7 @@ explore = Case(
     "A taxonomy of short texts prepared and saved (seconds, once), then explored: 200 random zooms, slider moves, "
     "cards, pages of items, searches, filters, lassos and windows of the map. Bars at a million: prepared in 90 s, "
     "first picture in 2 s, answers in 150 ms and 500 kB, 50 pictures a second while panning, "
-    "memory 1.5 times tree and items, a picture in 16 ms",
+    "memory 1.5 times the data, a picture in 16 ms",
     short={"n": 50_000},
     long={"n": 1_000_000},
     timeout=900.0,
@@ -247,7 +247,8 @@ def _measure(file: str) -> dict[str, float]:
             figures[f"{kind}, worst ms of processor time"] = max(cpu)
         figures["largest answer, kB"] = max(size for rows in answers.values() for _, _, size in rows) / 1e3
         figures["server's memory over an empty one's, MB"] = (server.memory() - base) / 1e6
-        figures["of that by tree and items"] = (server.memory() - base) / _bytes_of(file)
+        figures["of that by tree and items"] = (server.memory() - base) / _bytes_of(file, columns=False)
+        figures["of that by tree, items, columns and places"] = (server.memory() - base) / _bytes_of(file, columns=True)
     finally:
         server.stop()
         shutil.rmtree(Path(file).parent)
@@ -260,8 +261,8 @@ def _ask_all(server: Server) -> None:
         server.ask(path, **values)
 
 
-def _bytes_of(file: str) -> int:
-    """Both trees with what is known of their nodes, and the items."""
+def _bytes_of(file: str, *, columns: bool) -> int:
+    """Both trees with what is known of their nodes, and the items; with their columns and places on the map."""
     import cladify
 
     taxonomy = cladify.Taxonomy.load(file)
@@ -277,7 +278,8 @@ def _bytes_of(file: str) -> int:
         tree.child_start,
     )
     full = taxonomy.full.parent.nbytes + taxonomy.full.height.nbytes
-    return sum(array.nbytes for array in arrays) + full + taxonomy.arrow_items.nbytes
+    more = taxonomy.columns.nbytes + 8 * taxonomy.n_items if columns else 0
+    return sum(array.nbytes for array in arrays) + full + taxonomy.arrow_items.nbytes + more
 
 
 def _figure(name: str) -> Callable[..., float]:
@@ -297,6 +299,7 @@ for _name in (
     "largest answer, kB",
     "server's memory over an empty one's, MB",
     "of that by tree and items",
+    "of that by tree, items, columns and places",
     *(f"{what}, {view}, ms" for what in ("a picture", "from picture to picture") for view in ("tree", "map", "disk")),
 ):
     explore.quality(_name)(_figure(_name))

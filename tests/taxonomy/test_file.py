@@ -295,3 +295,59 @@ def test_a_file_of_an_earlier_day_opens():
     assert made.ids == list("abcdef") and made.columns.to_pydict() == {"year": [1999, 2000, 2001, 2002, 2003, 2004]}
     assert made.names_of(made.path(3)) == ["machines"] and len(made.edits) == 1
     assert made.place("a steam engine", form="arrow").column("path").to_pylist() == ["machines"]
+
+
+def test_a_date_that_is_none_is_found_when_the_file_is_read(taxonomy, tmp_path):
+    import pyarrow as pa
+
+    path = tmp_path / "forged.taxonomy"
+    taxonomy.save(path)
+
+    def change(meta, members):
+        with pa.ipc.open_stream(members["items.arrow"]) as reader:
+            table = reader.read_all()
+        days = pa.array(np.full(len(table), 2**31 - 1, np.int32)).view(pa.date32())
+        table = table.append_column(f"column.{len(meta['column_names'])}", days)
+        meta["column_names"].append("day")
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        members["items.arrow"] = sink.getvalue().to_pybytes()
+
+    forge(path, change)
+    with pytest.raises(FileError, match="is not a taxonomy") as caught:
+        Taxonomy.load(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_large_file_is_in_memory_once(tmp_path):
+    import pyarrow as pa
+
+    import cladify
+    from cladify.taxonomy._file.store import INDEXED
+
+    path, n = tmp_path / "large.taxonomy", INDEXED + 1
+    days = np.datetime64("2020-01-01") + (np.arange(n) % 900).astype("m8[D]")
+    tree = cladify.Tree(np.append(np.repeat(n + np.arange(2), [n // 2, n - n // 2]), [n + 2, n + 2, -1]))
+    Taxonomy(tree, [f"item {i}" for i in range(n)], columns={"day": days}, full=tree).save(path)
+    before = pa.total_allocated_bytes()
+    loaded = Taxonomy.load(path)
+    assert pa.total_allocated_bytes() == before  # the items are the bytes that were read
+    now = loaded._now.edited
+    assert np.shares_memory(now.keys, now.places) and np.shares_memory(now.keys, now.key_of)
+
+
+def test_a_binary_tree_comes_back_from_its_narrow_form(tmp_path):
+    import cladify
+    from cladify.taxonomy._file.store import INDEXED
+
+    n = INDEXED
+    full = cladify.fit(np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32), "kmeans", metric="sqeuclidean")
+    made = Taxonomy(full.condense(), full=full)
+    made.save(tmp_path / "a.taxonomy")
+    loaded = Taxonomy.load(tmp_path / "a.taxonomy")
+    loaded.save(tmp_path / "b.taxonomy")
+    first, second = (zipfile.ZipFile(tmp_path / f"{name}.taxonomy") for name in "ab")
+    assert first.read("full_parent.npy") == second.read("full_parent.npy")
+    assert first.read("full_height.npy") == second.read("full_height.npy")
+    assert loaded.full == full

@@ -123,14 +123,13 @@ class Columns:
     def counts(self, filters: Mapping[int, np.ndarray], shown: np.ndarray | None) -> dict[str, Any]:
         """Of each column, the items in every bin that pass the filters of the others; and how many pass all."""
         everything = _and(self.mask(filters), shown)
+        passed = None if everything is None else np.flatnonzero(everything)
         found = []
         for i in range(len(self)):
-            here = _and(self.mask(filters, without=i), shown) if i in filters else everything
-            code = self.code(i) if here is None else self.code(i)[here]
-            count = np.bincount(code, minlength=256)
+            here = _and(self.mask(filters, without=i), shown) if i in filters else passed
+            count = np.bincount(self.code(i) if here is None else self.code(i)[here], minlength=256)
             found.append([*count[: len(self.columns[i].bins)].tolist(), int(count[MISSING])])
-        total = len(self._order) if everything is None else int(everything.sum())
-        return {"total": total, "columns": found}
+        return {"total": len(self._order) if passed is None else len(passed), "columns": found}
 
 
 def _and(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:

@@ -214,9 +214,13 @@ class Document:
     def warm(self) -> None:
         """Do once what the first question of a kind would wait for."""
         now = self.now
+        if now.view.plane is not None:
+            now.view.plane.islands  # noqa: B018  the page asks for them first
         now.view.cut(n=2)
         self.search(now, "a")
         now.view.items_of(now.view.tree.root, 0, 1, "text")
+        if now.taxonomy.n_items > _RELEASED:
+            now.taxonomy.release()
 
     # --- edits --------------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cladify.errors import InvalidInput
+from cladify.explore._lasso import Cells
 from cladify.maps._islands import densest
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = ["MOST_CORNERS", "Plane"]
 
 MOST_POINTS = 50_000  # drawn at once: with a column to colour by, 450 kB
 MOST_ISLANDS = 1500  # groups whose names may stand on the map
+MOST_LOOKED_AT = 20_000  # items of a group, to find where most of them are
 MOST_CORNERS = 64  # of a lasso
 
 
@@ -68,19 +70,11 @@ class Plane:
 
     def inside(self, corners: np.ndarray) -> np.ndarray:
         """Which places of the line of items lie in a polygon, by the even-odd rule."""
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        near = np.flatnonzero((self.x >= low[0]) & (self.x <= high[0]) & (self.y >= low[1]) & (self.y <= high[1]))
-        near = near[np.argsort(self.y[near], kind="stable")]  # from top to bottom: an edge meets one stretch of them
-        x, y = self.x[near].astype(np.float64), self.y[near].astype(np.float64)
-        odd = np.zeros(len(near), dtype=bool)
-        for (ax, ay), (bx, by) in zip(corners, np.roll(corners, -1, axis=0), strict=True):
-            start, end = np.searchsorted(y, [min(ay, by), max(ay, by)])
-            if start < end:
-                some = slice(start, end)
-                odd[some] ^= x[some] < (bx - ax) * (y[some] - ay) / (by - ay) + ax
-        found = np.zeros(len(self.x), dtype=bool)
-        found[near[odd]] = True
-        return found & self.view.is_shown
+        return self._cells.inside(corners) & self.view.is_shown
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells(self.x, self.y)
 
     @cached_property
     def islands(self) -> list[dict[str, Any]]:
@@ -91,13 +85,13 @@ class Plane:
         while waiting and len(found) < MOST_ISLANDS:
             v = waiting.pop(0)
             if v != tree.root:
-                span = slice(tree.first[v], tree.last[v])
+                span = slice(tree.first[v], tree.last[v], 1 + int(tree.size[v]) // MOST_LOOKED_AT)
                 x, y, reach = densest(self.x[span], self.y[span])
                 above = int(view.keys[tree.parent[v]])
                 found.append({**view.record(v), "parent": above, "x": x, "y": y, "reach": reach})
-            kids = np.array([u for u in view.shown(v) if u >= tree.n_leaves], dtype=np.int64)
-            kids = kids[tree.size[kids] >= max(2, tree.n_leaves // 20_000)]
-            waiting += kids[np.argsort(-tree.size[kids], kind="stable")].tolist()
+            kids = view.visible(v)
+            kids = kids[(kids >= tree.n_leaves) & (tree.size[kids] >= max(2, tree.n_leaves // 20_000))]
+            waiting += kids[np.lexsort((tree.first[kids], -tree.size[kids]))].tolist()
         return found
 
 

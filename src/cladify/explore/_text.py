@@ -112,7 +112,7 @@ class Texts:
         """The best of all rows found. One number says it all for a row, its place last, so that none are equal."""
         begins = self._beginning(first)[rows]
         rank = (2 * ~whole + ~begins).astype(np.int64) << 61
-        rank |= np.minimum(self._length[rows], 2**29 - 1) << 32
+        rank |= np.minimum(self._length[rows], 2**29 - 1).astype(np.int64) << 32
         rank |= rows
         if len(rank) > limit:
             rank = np.partition(rank, limit - 1)[:limit]
@@ -131,7 +131,10 @@ class Texts:
 
     @cached_property
     def _length(self) -> np.ndarray:
-        """Bytes of each item."""
+        """Bytes of each item, int32."""
         import pyarrow.compute as pc
+        from pyarrow import types
 
-        return pc.binary_length(as_strings(self.items.column)).to_numpy().astype(np.int64)
+        column = self.items.column
+        texts = column if types.is_string(column.type) else as_strings(column)
+        return np.asarray(pc.fill_null(pc.binary_length(texts), 0)).astype(np.int32)

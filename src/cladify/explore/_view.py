@@ -163,7 +163,7 @@ class View:
 
     def shown(self, v: int) -> list[int]:
         """The children of ``v`` that are not hidden, in the order of the tree."""
-        kids = self._visible(v)
+        kids = self.visible(v)
         return kids[np.argsort(self.tree.first[kids], kind="stable")].tolist()
 
     def kept(self, v: int) -> np.ndarray:
@@ -182,19 +182,20 @@ class View:
         count = np.concatenate([[0], np.cumsum(kept[self.tree.leaf_order])])
         return count[self.tree.last] - count[self.tree.first], kept
 
-    def _visible(self, v: int) -> np.ndarray:
+    def visible(self, v: int) -> np.ndarray:
+        """The children of ``v`` that are not hidden."""
         kids = self.tree.children(v)
         return kids[~np.isin(kids, list(self.hidden))] if self.hidden else kids
 
     def _n_shown(self, v: int) -> int:
         if v < self.tree.n_leaves or self.hidden:
-            return len(self._visible(v))
+            return len(self.visible(v))
         i = v - self.tree.n_leaves
         return int(self.tree.child_start[i + 1] - self.tree.child_start[i])
 
     def children(self, v: int) -> list[dict[str, Any]]:
         """Records of the children of ``v``, in the order of the tree; of very many the largest, and what they leave."""
-        kids, first, size = self._visible(v), self.tree.first, self.tree.size
+        kids, first, size = self.visible(v), self.tree.first, self.tree.size
         if len(kids) <= MOST_CHILDREN:
             return [self.record(kid) for kid in kids[np.argsort(first[kids], kind="stable")].tolist()]
         # Among equals the first: one key that orders by size, then by place.
@@ -259,7 +260,7 @@ class View:
 
     def _parts(self, v: int) -> dict[str, Any]:
         """The clusters that a node splits into, and how many items are directly in it."""
-        kids = self._visible(v) if v >= self.tree.n_leaves else np.empty(0, dtype=np.int64)
+        kids = self.visible(v) if v >= self.tree.n_leaves else np.empty(0, dtype=np.int64)
         groups = kids[kids >= self.tree.n_leaves]
         groups = groups[np.argsort(-self.tree.size[groups], kind="stable")]
         return {"children": [self.record(kid) for kid in groups[:60].tolist()], "alone": len(kids) - len(groups)}

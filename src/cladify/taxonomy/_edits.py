@@ -146,7 +146,9 @@ def apply_edits(
     skipped : list, optional
         Takes the edits that cannot be done, with the reason, in place of an error.
     """
-    work = _Work(base, np.arange(base.n_nodes) if keys is None else keys, next_key)
+    numbers = np.arange(base.n_nodes)
+    numbers.flags.writeable = False
+    work = _Work(base, numbers if keys is None else keys, next_key)
     done: list[Edit] = []
     for edit in edits:
         before = (work.parent.copy(), work.height.copy()) if skipped is not None and work.changed else None
@@ -160,9 +162,11 @@ def apply_edits(
             skipped.append((edit, str(error)))
             continue
         done.append(replace(edit, made=tuple(made)) if made else edit)
-    tree, places = work.tree()
+    tree, places = (
+        work.tree() if work.changed else (base, numbers)
+    )  # one array may be keys and places of a million items
     key_of = np.concatenate([work.base_keys, np.array(list(work.made), np.int64)]) if work.made else work.base_keys
-    here = key_of[places]
+    here = key_of[places] if work.changed else work.base_keys
     hidden = work.hidden & set(here.tolist()) if work.hidden else work.hidden
     left = frozenset(hidden)
     return Edited(tree, here, places, work.names, left, work.parts, work.notes, key_of, tuple(done), work.next_key)
@@ -364,8 +368,6 @@ class _Work:
             self.height[v] = most = max(most, self.height[v])
 
     def tree(self) -> tuple[Tree, np.ndarray]:
-        if not self.changed:
-            return self.base, np.arange(self.base.n_nodes)
         n = self.n
         alive = n + np.flatnonzero(self.parent[n:] != _GONE)
         depth = np.zeros(len(self.parent), np.int64)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cladify._kit.container import narrow
 from cladify.taxonomy._kept import Kept
 from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._names.words import WordIndex, index_words
@@ -19,7 +20,27 @@ from cladify.tree import Tree
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Facts"]
+__all__ = ["Facts", "Packed"]
+
+
+class Packed(NamedTuple):
+    """A tree in as few bytes as it needs, which nobody has asked for yet: its parents, and heights of inner nodes."""
+
+    parent: np.ndarray
+    height: np.ndarray
+
+    @classmethod
+    def of(cls, tree: Tree) -> Packed:
+        """Keep nothing of a tree but these two."""
+        return cls(narrow(tree.parent), tree.height[tree.n_leaves :].copy())
+
+    def heights(self) -> np.ndarray:
+        """Those of all nodes."""
+        return np.concatenate([np.zeros(len(self.parent) - len(self.height)), self.height])
+
+    def tree(self) -> Tree:
+        """The tree again."""
+        return Tree(self.parent, self.heights())
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +66,8 @@ class Facts:
         Suggested numbers of clusters, with their stability.
     full_tree : Tree, optional
         The binary tree that ``base`` was condensed from; None if it is still in ``full_arrays``.
-    full_arrays : parents and heights of that tree, optional
+    full_arrays : Packed, optional
+        That tree, in a quarter of the room.
     points : float32 array of shape (n, 2), optional
         Where each item lies on the map.
     ranks : int8 array of shape (groups,), optional
@@ -72,7 +94,7 @@ class Facts:
     also: AlsoIn | None
     sizes: list[tuple[int, float | None]]
     full_tree: Tree | None
-    full_arrays: tuple[np.ndarray, np.ndarray] | None = None
+    full_arrays: Packed | None = None
     points: np.ndarray | None = None
     ranks: np.ndarray | None = None
     far: np.ndarray | None = None
@@ -85,7 +107,7 @@ class Facts:
         """The binary tree; a large one from a file is made when it is first asked for."""
         if self.full_tree is not None or self.full_arrays is None:
             return self.full_tree or self.base
-        return Tree(*self.full_arrays)
+        return self.full_arrays.tree()
 
     @cached_property
     def item_list(self) -> list[Any]:

@@ -90,7 +90,8 @@ class TreeArrays(Nodes):
     @cached_property
     def depth(self) -> int:
         """Edges on the longest way from the root to a leaf."""
-        return int(self.node_depth.max())
+        depth = self.__dict__.get("node_depth")  # kept only where somebody asked for those of all nodes
+        return int((_core.tree_levels_down(self._parent) if depth is None else depth).max())
 
     @cached_property
     def is_binary(self) -> bool:

@@ -38,9 +38,8 @@ export class PointMap extends Scene {
   }
 
   async load() {
-    const { islands } = await this.source.islands();
+    const [{ islands }] = await Promise.all([this.source.islands(), this.fetch()]);
     this.islands = islands;
-    await this.fetch();
     const middle = (values) => Float64Array.from(values).sort(), at = (values, share) => values[Math.round(share * (values.length - 1))] ?? share;
     const x = middle(this.x), y = middle(this.y); // a few lonely points must not make everything else small
     this.bounds = { left: at(x, 0.002), right: at(x, 0.998), top: at(y, 0.002), bottom: at(y, 0.998) };
@@ -86,10 +85,10 @@ export class PointMap extends Scene {
   }
 
   // Show only items that pass the filters, coloured by a column (null: by their group).
-  show(filter, column, index) {
-    this.column = column;
-    this.only = { ...(filter ? { filter } : {}), ...(column ? { column: index } : {}) };
-    return this.fetch(...(this.window ?? []));
+  async show(filter, column, index) {
+    const only = { ...(filter ? { filter } : {}), ...(column ? { column: index } : {}) }, same = JSON.stringify(only) === JSON.stringify(this.only);
+    Object.assign(this, { column, only });
+    if (!same || !this.window) await this.fetch(...(this.window ?? []));
   }
 
   // After a zoom the server may know more points than are drawn.

@@ -247,7 +247,19 @@ def _items(data: bytes) -> pa.Table:
             batches.append(batch)
     items = pa.Table.from_batches(batches, schema).combine_chunks()
     for column in items.columns:
-        kind = column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-            column.to_pylist()  # dates out of range and the like are found now
+        _check_values(column)
     return items
+
+
+def _check_values(column: pa.ChunkedArray) -> None:
+    """Dates out of range and the like are found now. A million Python values would take more memory than the file."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return
+    if types.is_date(kind) or (types.is_timestamp(kind) and kind.tz is None and kind.unit != "ns"):
+        pc.min_max(column).as_py()  # between two dates that Python has there are no others
+        return
+    column.to_pylist()

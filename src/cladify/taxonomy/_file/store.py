@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from cladify._kit.container import first_line
+from cladify._kit.container import first_line, narrow
 from cladify._kit.text import printable
 from cladify.errors import InvalidInput
 from cladify.taxonomy._edits import Edits, apply_edits
-from cladify.taxonomy._facts import Facts
+from cladify.taxonomy._facts import Facts, Packed
 from cladify.taxonomy._file.archive import Archive
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._kept import Kept, keep
@@ -122,9 +122,9 @@ def header_and_arrays(parts: Parts) -> tuple[dict[str, Any], pa.Table, dict[str,
         if rows is not None:
             arrays[f"{name}_rows"], arrays[f"{name}_vectors"] = rows
     if facts.full_tree is None and facts.full_arrays is not None:
-        arrays["full_parent"], arrays["full_height"] = facts.full_arrays
+        arrays |= {"full_parent": facts.full_arrays.parent, "full_height": facts.full_arrays.heights()}
     elif facts.full is not base:
-        arrays |= {"full_parent": facts.full.parent, "full_height": facts.full.height}
+        arrays |= {"full_parent": narrow(facts.full.parent), "full_height": facts.full.height}
     if facts.has_items and base.n_leaves >= INDEXED:
         arrays |= facts.words.to_arrays()
     if also is not None:
@@ -199,7 +199,7 @@ def from_archive(archive: Archive, lost: list[str] | None = None) -> Parts:
         also=part("also", lambda: _also(arrays, base), _none),
         sizes=part("levels", lambda: _levels(meta["levels"], n), list),
         full_tree=base if full is None else None if n >= INDEXED else full,
-        full_arrays=None if full is None else (full.parent, full.height),
+        full_arrays=None if full is None or n < INDEXED else Packed.of(full),
         points=arrays.get("points"),
         ranks=arrays.get("ranks"),
         far=None if "far" not in arrays else np.sort(arrays["far"], axis=1),
@@ -273,7 +273,12 @@ def _items(archive: Archive, n: int) -> pa.Array:
     table = archive.items
     if table is None or not n == len(table) == archive.meta.get("n_items", n):
         raise InvalidInput(f"it has {0 if table is None else len(table)} items for {n} leaves")
-    return table.column("item").combine_chunks()
+    return _one(table.column("item"))
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column in one piece; those that are in one are not copied."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _kept(archive: Archive, n: int) -> Kept:
@@ -288,7 +293,7 @@ def _kept(archive: Archive, n: int) -> Kept:
     if not named or table.column_names != stored or len(set(columns)) != len(columns):
         raise InvalidInput("the columns of its items are not those of its header")
     return Kept(
-        tuple(table.column(f"id.{i}").combine_chunks() for i in range(len(ids))),
+        tuple(_one(table.column(f"id.{i}")) for i in range(len(ids))),
         tuple(ids),
         pa.table({name: table.column(f"column.{i}") for i, name in enumerate(columns)}),
     )
