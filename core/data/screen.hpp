@@ -40,22 +40,32 @@ struct Quantised {
 // Row i of `z`, which has `columns` values.
 inline void quantise_row(const float* z, std::size_t columns, std::size_t i, const Quantised& to) {
     float largest = 0;
+#pragma omp simd reduction(max : largest)
     for (std::size_t c = 0; c < columns; ++c) largest = std::max(largest, std::fabs(z[c]));
     // Below it the quotient could overflow; such a row is all rest.
     const float scale = largest > 1e-30f ? largest / 127.0f : 0.0f;
     const float factor = scale > 0 ? 127.0f / largest : 0.0f;
-    std::int8_t* panel = to.packed + i / kPanel * kPanel * to.width + i % kPanel * kWord;
+    constexpr float kWhole = 0x1.8p23f;  // a float of this size has no fraction: adding it rounds
+    std::uint8_t* raised = to.raised + i * to.width;
     double rest = 0, size = 0;
     std::int32_t sum = 0;
-    for (std::size_t c = 0; c < to.width; ++c) {
-        const float value = c < columns ? z[c] : 0.0f;
-        const auto q = static_cast<std::int32_t>(std::lrintf(value * factor));
+#pragma omp simd reduction(+ : rest, size, sum)
+    for (std::size_t c = 0; c < columns; ++c) {
+        const float q = z[c] * factor + kWhole - kWhole;
         const double rounded = static_cast<double>(scale) * q;
-        rest += (value - rounded) * (value - rounded);
+        rest += (z[c] - rounded) * (z[c] - rounded);
         size += rounded * rounded;
-        sum += q;
-        to.raised[i * to.width + c] = static_cast<std::uint8_t>(q + 128);
-        panel[c / kWord * kPanel * kWord + c % kWord] = static_cast<std::int8_t>(q);
+        const auto whole = static_cast<std::int32_t>(q);
+        sum += whole;
+        raised[c] = static_cast<std::uint8_t>(whole + 128);
+    }
+    std::fill(raised + columns, raised + to.width, std::uint8_t{128});
+    std::int8_t* panel = to.packed + i / kPanel * kPanel * to.width + i % kPanel * kWord;
+    for (std::size_t c = 0; c < to.width; c += kWord, panel += kPanel * kWord) {
+        std::uint32_t word;
+        std::memcpy(&word, raised + c, kWord);
+        word ^= 0x80808080u;  // 128 off each
+        std::memcpy(panel, &word, kWord);
     }
     constexpr double kUp = 1 + 1e-6;
     to.scale[i] = scale;

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from points import KINDS, of_kind
 
 import cladify
 from cladify import _core
@@ -15,23 +16,6 @@ from cladify.neighbors import _cells
 from cladify.neighbors._cells import Cells
 
 pytestmark = pytest.mark.skipif(_core.ISA != "v4", reason="this processor, or CLADIFY_ISA, has no int8 products")
-
-
-def make(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
-    d = 21
-    blobs = rng.normal(size=(9, d))[rng.integers(9, size=n)] * 4 + rng.normal(size=(n, d))
-    return {
-        "blobs": lambda: blobs,
-        "far from the origin": lambda: blobs + 1e4,
-        "integers with many ties": lambda: rng.integers(0, 3, size=(n, d)).astype(float),
-        "all equal": lambda: np.ones((n, d)),
-        "one huge value": lambda: np.where(np.arange(n * d).reshape(n, d) == 77, 1e12, blobs),
-        "tiny": lambda: blobs * 1e-30,
-        "huge": lambda: blobs * 1e30,
-        "lengths of all kinds": lambda: blobs * 10.0 ** rng.integers(-9, 9, size=(n, 1)),
-        "duplicates": lambda: blobs[rng.integers(n // 40, size=n)],
-        "spikes": lambda: np.eye(d)[rng.integers(d, size=n)] + 1e-3 * blobs,
-    }[kind]().astype(np.float32)
 
 
 @pytest.fixture
@@ -50,17 +34,11 @@ def counted(monkeypatch):
     return done
 
 
-KINDS = [
-    "blobs", "far from the origin", "integers with many ties", "all equal", "one huge value", "tiny", "huge",
-    "lengths of all kinds", "duplicates", "spikes",
-]  # fmt: skip
-
-
 @pytest.mark.parametrize("metric", ["cosine", "sqeuclidean", "dot"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_neighbors(kind, metric, counted, monkeypatch):
     rng = np.random.default_rng(KINDS.index(kind))
-    X, Y = make(kind, 1100, rng), make(kind, 500, rng)
+    X, Y = of_kind(kind, 1100, rng), of_kind(kind, 500, rng)
     if metric == "dot" and kind in ("huge", "lengths of all kinds"):
         X, Y = X / np.abs(X).max(), Y / np.abs(Y).max()
     similarity = get_similarity(metric)
@@ -90,7 +68,8 @@ def test_near_rows_come_close():
     cluster = (place + place // 512) % 8  # every cluster has one of the rows that order the others
     X = 20 * np.eye(8, 24)[cluster] + rng.normal(size=(4096, 24))
     similarity = get_similarity("sqeuclidean")
-    order = near_order(Rows.of(X, Frame.of(X, similarity.order, 1), 1), 1)
+    rows = Rows.of(X, Frame.of(X, similarity.order, 1), 1)
+    order = near_order(rows.z, rows.bias, 1)
     assert np.array_equal(np.sort(order), place)
     assert np.count_nonzero(np.diff(cluster[order])) == 7
 
@@ -123,7 +102,7 @@ def test_bounds_hold():
 
 
 def test_graph_is_that_of_brute_force():
-    X = make("blobs", 5000, np.random.default_rng(1))
+    X = of_kind("blobs", 5000, np.random.default_rng(1))
     graph = cladify.neighbors(X, 5, metric="sqeuclidean", method="exact")
     rows = np.random.default_rng(2).integers(5000, size=50)
     distance = ((X[rows, None].astype(float) - X.astype(float)) ** 2).sum(axis=2)

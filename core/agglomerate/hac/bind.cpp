@@ -126,6 +126,24 @@ public:
         return to_numpy(std::move(rows));
     }
 
+#if defined(__x86_64__)
+    void copy_for_screen() {
+        constexpr std::size_t kRows = 256;
+        Interrupt interrupt = python_interrupt();
+        const auto in_parts = [&](std::size_t count, const auto& work) {
+            const auto parts = static_cast<std::int64_t>((count + kRows - 1) / kRows);
+            const auto one = [&](std::int64_t part) {
+                const std::size_t first = static_cast<std::size_t>(part) * kRows;
+                work(first, std::min(count, first + kRows));
+            };
+            team_.run(parts, one, &interrupt);
+        };
+        search->copy();
+        in_parts(search->columns(), [&](std::size_t first, std::size_t last) { search->quantise(first, last); });
+        in_parts(search->rows(), [&](std::size_t first, std::size_t last) { search->reach(first, last); });
+    }
+#endif
+
     std::unique_ptr<HacClusters> clusters;
     std::unique_ptr<HacSearch> search;
 
@@ -135,10 +153,55 @@ private:
     Team team_;
 };
 
+void require_part(std::size_t first, std::size_t count, std::size_t all) {
+    require(first <= all && count <= all - first, "no such part of the search");
+}
+
+// The slots that search, and those that may be found.
+void begin(VectorHac& hac, In1<std::int32_t> rows, In1<std::int32_t> columns) {
+    const auto slots = static_cast<std::int64_t>(hac.clusters->slots());
+    require_within(view(rows), 0, slots, "a slot that is not there searches");
+    require_within(view(columns), 0, slots, "a slot that is not there is searched");
+    hac.search->begin({rows.data(), rows.data() + rows.size()}, {columns.data(), columns.data() + columns.size()});
+}
+
+void set_near_order(VectorHac& hac, In1<std::int32_t> slots) {
+    const auto count = static_cast<std::int64_t>(hac.clusters->slots());
+    require(static_cast<std::int64_t>(slots.size()) == count, "all slots in their order");
+    require_within(view(slots), 0, count, "a slot that is not there");
+    hac.clusters->set_near_order({slots.data(), slots.data() + slots.size()});
+}
+
 // A method of HacSearch that takes a block of products, its first row and its first column.
 template <auto Scan>
 void scan(VectorHac& hac, In2<float> product, std::size_t row, std::size_t column) {
+    require_part(row, product.shape(0), hac.search->rows());
+    require_part(column, product.shape(1), hac.search->columns());
+    if (product.size() == 0) return;
     (*hac.search.*Scan)(product.data(), row, product.shape(0), column, product.shape(1));
+}
+
+std::size_t screen(VectorHac& hac, std::size_t row, std::size_t rows, std::size_t column, std::size_t columns,
+                   bool both) {
+    require(can_screen(), "this processor has no int8 products");
+    require_part(row, rows, hac.search->rows());
+    require_part(column, columns, hac.search->columns());
+    require(column % kPanel == 0, "blocks of whole panels");
+    require(!both || hac.search->rows() == hac.search->columns(), "all clusters search among all");
+#if defined(__x86_64__)
+    require(hac.search->copied(), "copy_for_screen comes first");
+    return hac.search->screen(row, rows, column, columns, both);
+#else
+    return 0;
+#endif
+}
+
+// Makes the int8 copies of the columns, and says what the rows have to beat; all rows are among the columns.
+void copy_for_screen(VectorHac& hac) {
+    require(can_screen(), "this processor has no int8 products");
+#if defined(__x86_64__)
+    hac.copy_for_screen();
+#endif
 }
 
 template <typename T>
@@ -256,10 +319,16 @@ void bind_hac(nb::module_& m) {
         .def_prop_ro("slots", [](const VectorHac& h) { return h.clusters->slots(); })
         .def("run", &VectorHac::run, nb::arg("until"), nb::arg("limit"), nb::arg("merges"))
         .def("groups", [](const VectorHac& h) { return to_numpy(h.clusters->groups()); })
-        .def(
-            "begin",
-            [](VectorHac& h, In1<std::int32_t> rows) { h.search->begin({rows.data(), rows.data() + rows.size()}); },
-            nb::arg("rows"))
+        .def("bias",
+             [](const VectorHac& h) {
+                 return to_numpy(std::vector(h.clusters->bias(), h.clusters->bias() + h.clusters->slots()));
+             })
+        .def("set_near_order", &set_near_order, nb::arg("slots"))
+        .def("near_order", [](const VectorHac& h) { return to_numpy(h.clusters->near_order()); })
+        .def("begin", &begin, nb::arg("rows"), nb::arg("columns"))
+        .def("copy_for_screen", &copy_for_screen, Release())
+        .def("screen", &screen, Release(), nb::arg("row"), nb::arg("rows"), nb::arg("column"), nb::arg("columns"),
+             nb::arg("both"))
         .def("scan", &scan<&HacSearch::scan>, Release(), nb::arg("product"), nb::arg("row"), nb::arg("column"))
         .def("scan_both", &scan<&HacSearch::scan_both>, Release(), nb::arg("product"), nb::arg("row"),
              nb::arg("column"))

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -63,6 +64,7 @@ public:
           list_(rows * list_size),
           bias_(rows),
           rate_(rows),
+          place_(rows),
           mark_(rows, -1),
           first_id_(first_id),
           next_id_(first_id),
@@ -71,7 +73,7 @@ public:
           leaf_(first_id + rows - 1, -1) {
         make_finite();
         for (std::size_t s = 0; s < rows; ++s) {
-            slot_of_[id_[s]] = group_[s] = static_cast<std::int32_t>(s);
+            slot_of_[id_[s]] = group_[s] = place_[s] = static_cast<std::int32_t>(s);
             leaf_[id_[s]] = leaf[s];
             prepare(s);
         }
@@ -90,6 +92,18 @@ public:
     const float* bias() const { return bias_.data(); }
     const float* rate() const { return rate_.data(); }
     const float* mean32(std::size_t s) const { return mean32_ + s * dimension_; }
+
+    // Living clusters in an order in which near ones are close to each other: a union keeps its first part's place.
+    void set_near_order(const std::vector<std::int32_t>& slots) {
+        for (std::size_t p = 0; p < slots.size(); ++p) place_[slots[p]] = static_cast<std::int32_t>(p);
+    }
+    std::vector<std::int32_t> near_order() const {
+        std::vector<std::int32_t> at(mark_.size(), -1), slots;
+        for (std::size_t s = 0; s < slots_; ++s)
+            if (is_alive(s)) at[place_[s]] = static_cast<std::int32_t>(s);
+        std::copy_if(at.begin(), at.end(), std::back_inserter(slots), [](std::int32_t s) { return s >= 0; });
+        return slots;
+    }
 
     // Entries of the lists.
     double distance(std::size_t s, std::size_t t) const {
@@ -137,6 +151,7 @@ protected:
     std::vector<std::uint16_t> count_;
     std::vector<Candidate> list_;
     std::vector<float> bias_, rate_;
+    std::vector<std::int32_t> place_;  // see near_order
     std::vector<std::int32_t> mark_;
     // by id
     std::int32_t first_id_, next_id_;
@@ -230,6 +245,7 @@ protected:
                 count_[to] = count_[s];
                 bias_[to] = bias_[s];
                 rate_[to] = rate_[s];
+                place_[to] = place_[s];
                 slot_of_[id_[to]] = static_cast<std::int32_t>(to);
                 move(to, s);
             }
@@ -259,6 +275,7 @@ protected:
         permute_values(order, count_);
         permute_values(order, bias_);
         permute_values(order, rate_);
+        permute_values(order, place_);
         for (std::size_t s = 0; s < order.size(); ++s) slot_of_[id_[s]] = static_cast<std::int32_t>(s);
     }
 

@@ -82,7 +82,7 @@ def exact_neighbors(X: Any, k: int, similarity: Similarity, *, n_jobs: int | Non
     placed, place_id = rows, ids
     screen: Screen | None = None
     if pays(rows):
-        place_id = near_order(rows, n_jobs)
+        place_id = near_order(rows.z, rows.bias, n_jobs)
         placed = replace(rows, z=rows.z[place_id], bias=rows.bias[place_id], length=rows.length[place_id])
         screen = screen_of(placed, float(rows.length.max()), n_jobs)
 

@@ -121,17 +121,17 @@ def screen_of(rows: Rows, longest: float, n_jobs: int | None) -> Screen | None:
     return Screen((z, *arrays), slack_of(rows.length, rows.width, longest))
 
 
-def near_order(rows: Rows, n_jobs: int | None) -> np.ndarray:
+def near_order(z: np.ndarray, bias: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """An order of dense rows in which near ones come close to each other: by the nearest of some of them.
 
     A search that begins with close places soon has candidates that few other rows beat.
     """
-    pivots = np.arange(0, len(rows), _ROWS_A_PIVOT)
-    centre, bias = rows.z[pivots], rows.bias[pivots]
-    nearest = np.empty(len(rows), dtype=np.int32)
+    pivots = np.arange(0, len(z), _ROWS_A_PIVOT)
+    centre, own = z[pivots], bias[pivots]
+    nearest = np.empty(len(z), dtype=np.int32)
 
     def work(some: slice) -> None:
-        nearest[some] = (rows.z[some] @ centre.T + bias).argmax(axis=1)
+        nearest[some] = (z[some] @ centre.T + own).argmax(axis=1)
 
-    map_blocks(work, row_blocks(len(rows), _ROWS_A_PIVOT), n_jobs=n_jobs)
+    map_blocks(work, row_blocks(len(z), _ROWS_A_PIVOT), n_jobs=n_jobs)
     return np.argsort(nearest, kind="stable").astype(np.int32)
