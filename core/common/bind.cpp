@@ -6,18 +6,10 @@
 #include <cstdlib>
 #include <new>
 
+#include "common/cpu.hpp"
+
 namespace cladify {
 namespace {
-
-// Whether this processor runs the x86-64-v3 build.
-bool supports_v3() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-#else
-    return false;
-#endif
-}
 
 // Allocations until the one that fails, which it does too; 0: none fails. Tests of the core without memory set it.
 std::atomic<std::int64_t> countdown{0};

@@ -167,7 +167,7 @@ std::int64_t screen(Out2<std::uint64_t> keys, Out1<std::uint8_t> locks, In2<floa
                     In1<std::int32_t> column_id, In1<std::int32_t> row_group, In1<std::int32_t> column_group,
                     In1<float> row_bias, In1<float> column_bias, In1<float> slack, bool both) {
     const std::size_t rows = row_group.size(), columns = column_group.size();
-    require(can_screen(), "this processor has no int8 products");
+    require(supports_vnni(), "this processor has no int8 products");
     require(row_bias.size() == rows && slack.size() == rows && column_bias.size() == columns && row_id.size() == rows &&
                 column_id.size() == columns,
             "one id, group and bias a row and a column of the block");
@@ -259,7 +259,7 @@ void bind_data(nb::module_& m) {
     m.def("offer", &offer, nb::call_guard<nb::gil_scoped_release>(), nb::arg("keys"), nb::arg("locks"),
           nb::arg("score"), nb::arg("row_id"), nb::arg("column_id"), nb::arg("row_group"), nb::arg("column_group"),
           nb::arg("row_bias"), nb::arg("column_bias"), nb::arg("both"), nb::arg("unique"));
-    m.def("can_screen", &can_screen);
+    m.def("can_screen", &supports_vnni);
     m.def("quantise", &quantise, nb::call_guard<nb::gil_scoped_release>(), nb::arg("z"), nb::arg("first"),
           nb::arg("last"), nb::arg("raised"), nb::arg("packed"), nb::arg("scale"), nb::arg("shift"), nb::arg("rest"),
           nb::arg("size"));

@@ -17,6 +17,7 @@
 #include <immintrin.h>
 #endif
 
+#include "common/cpu.hpp"
 #include "common/vectors.hpp"
 #include "data/topk.hpp"
 
@@ -72,16 +73,6 @@ inline void quantise_row(const float* z, std::size_t columns, std::size_t i, con
     to.shift[i] = 128 * sum;
     to.rest[i] = static_cast<float>(std::sqrt(rest) * kUp);
     to.size[i] = static_cast<float>(std::sqrt(size) * kUp);
-}
-
-inline bool can_screen() {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vnni");
-#else
-    return false;
-#endif
 }
 
 #if defined(__x86_64__)

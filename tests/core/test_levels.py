@@ -1,9 +1,13 @@
 """Which build of the core is loaded: the best that is there and that this processor runs."""
 
+import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from cladify import _core
 
 
 def level(missing: list[str], wanted: str = "v4") -> str:
@@ -32,3 +36,13 @@ def test_a_lower_level_can_be_asked_for() -> None:
     if not level(["_core_v3"], "v3"):
         pytest.skip("the core was built for this machine alone; both builds: make .venv/.test")
     assert level([], "base") == "base"
+
+
+def test_the_processor_is_read_as_the_system_reads_it() -> None:
+    cpuinfo = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not cpuinfo.exists():
+        pytest.skip("only Linux on x86-64 lists what its processor can do by these names")
+    flags = set(next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")).split())
+    v3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
+    assert _core.supports_v3() == (v3 <= flags)
+    assert _core.can_screen() == ({"avx512f", "avx512bw", "avx512_vnni"} <= flags)
