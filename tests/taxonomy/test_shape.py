@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cladify
-from cladify.taxonomy._steer.reading import levels_of, reading_tree
+from cladify.taxonomy._steer.reading import levels_of, reading_tree, with_groups
 from cladify.taxonomy._update.shape import condensed_like
 from cladify.tree import Tree
 
@@ -86,3 +86,16 @@ def test_levels_stay_and_new_items_make_a_group_of_their_own():
         assert sorted(held.tolist()) == list(range(175))
     last = np.setdiff1d(np.arange(len(ranks)), found.parent[175:-1] - 175)
     assert (ranks[last] == finest).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_where_all_groups_are_nodes_they_are_found_again(seed):
+    full = binary(200, seed)
+    before = reading_tree(full, min_size=4)
+    assert before.ranks is not None
+    gathered = with_groups(full, *before)
+    found, ranks = condensed_like(
+        before.tree, gathered, np.arange(200), min_size=4, max_children=15, ranks=before.ranks
+    )
+    assert sets(found) == sets(before.tree)
+    assert [len(nodes) for nodes in levels_of(found, ranks)] == [len(nodes) for nodes in levels_of(*before)]

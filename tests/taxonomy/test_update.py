@@ -393,3 +393,36 @@ def test_lines_of_other_groups_name_no_new_group():
     result = taxonomy.update(X[400:], items=new)
     born = [v for v in result.named if 400 in taxonomy.tree.members(v)]
     assert born and all("Jasen" not in " ".join([taxonomy.names[v], *taxonomy.keywords(v)]) for v in born)
+
+
+def _levels(taxonomy, n):
+    return [
+        {frozenset(i for i in taxonomy.tree.members(v).tolist() if i < n) for v in level.nodes}
+        for level in taxonomy.levels
+    ]
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_few_copies_leave_the_levels_as_they_are(seed):
+    # Outliers of a group may be elsewhere in the tree that was fitted; in the tree that changes they are in the group.
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(24, 12))[rng.integers(0, 24, 1000)] + 0.4 * rng.normal(size=(1000, 12))).astype(np.float32)
+    taxonomy = Taxonomy.fit(X, metric="cosine")
+    before = _levels(taxonomy, 1000)
+    result = taxonomy.update(X[:3])
+    assert not result.born and not result.gone
+    assert _levels(taxonomy, 1000) == before
+    taxonomy.refresh()
+    groups = {frozenset(taxonomy.full.members(v).tolist()) for v in range(1003, taxonomy.full.n_nodes)}
+    assert all(group in groups for level in _levels(taxonomy, 1003) for group in level)
+
+
+def test_asked_levels_are_cut_anew_only_where_their_counts_are_off():
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(24, 8))[rng.integers(0, 24, 600)] + 0.4 * rng.normal(size=(600, 8))).astype(np.float32)
+    taxonomy = Taxonomy.fit(X[:300], levels=[4, 12], min_size=3)
+    before = _levels(taxonomy, 300)
+    taxonomy.update(X[:3])
+    assert _levels(taxonomy, 300) == before
+    taxonomy.update(X[300:])
+    assert [level.n_clusters for level in taxonomy.levels] == pytest.approx([4, 12], rel=0.1)

@@ -159,6 +159,19 @@ class LiveTree(NeighborTree):
         live.n_features_in_ = X.shape[1]
         return live
 
+    @locked
+    def replace_tree(self, tree: Tree) -> Self:
+        """Another binary tree over the same items, in the order of :attr:`ids_`; their neighbours stay."""
+        state = self._begin()
+        if tree.n_leaves != len(state.items) or not tree.is_binary:
+            raise InvalidInput(f"replace_tree takes a binary tree of the {len(state.items)} items, got {tree!r}.")
+        self._writer()
+        with self._change("refresh", [], whole=True):
+            _core.online_replace_top(state.tree, state.items.leaves, tree.parent)
+            state.graph.refresh(self._least_scale(state))
+            state.frozen = None
+        return self
+
     @property
     @locked
     def graph_(self) -> NeighborGraph:

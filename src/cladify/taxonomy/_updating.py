@@ -437,10 +437,10 @@ class Updatable(Readable):
             n = self._now.n_items
             past = replace(past, series=secrets.token_hex(8), rows=np.arange(n), next_row=n)
         assert past.rows is not None
-        live = fresh_tree(facts, X, live_metric(str(self.info.get("metric", "cosine"))), past.rows)
-        facts = replace(facts, past=past)
+        full, live = fresh_tree(facts, X, live_metric(str(self.info.get("metric", "cosine"))), past.rows)
+        facts = replace(facts, past=past, full_tree=full)
         self._now = Snapshot(facts, self._now.edits, self._now.edited)
-        nodes = np.arange(facts.full.n_nodes)
+        nodes = np.arange(full.n_nodes)
         self._live = live, LiveState(nodes, live.version_)
         return self._live
 

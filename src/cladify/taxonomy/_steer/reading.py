@@ -16,12 +16,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cladify.taxonomy._read.levels import labels_of, rank_levels
+from cladify.taxonomy._steer.gather import gather
 from cladify.taxonomy._steer.shape import shape
 from cladify.tree import Tree
 from cladify.tree._condense import default_min_size
 from cladify.tree._levels import stabilities
 
-__all__ = ["Reading", "first_count", "level_counts", "levels_of", "reading_levels", "reading_tree", "stability_at"]
+__all__ = [
+    "Reading",
+    "first_count",
+    "level_counts",
+    "levels_of",
+    "reading_levels",
+    "reading_tree",
+    "stability_at",
+    "with_groups",
+]
 
 #: How many times as many groups a level has as the one before: about, at the least and at the most.
 _STEP, _LEAST_STEP, _MOST_STEP = 3.0, 1.8, 6.0
@@ -69,6 +79,13 @@ def reading_levels(
     levels = levels_of(tree, ranks)
     firm = stability_at(full, [len(nodes) for nodes in levels], X, metric=metric)
     return [(labels_of(tree, nodes), stability) for nodes, stability in zip(levels, firm, strict=True)]
+
+
+def with_groups(full: Tree, tree: Tree, ranks: np.ndarray | None) -> Tree:
+    """The binary tree with all groups of the levels as nodes; outliers of a group may be elsewhere in ``full``."""
+    if ranks is None:
+        return full
+    return gather(full, [labels_of(tree, nodes) for nodes in levels_of(tree, ranks)])
 
 
 def levels_of(tree: Tree, ranks: np.ndarray) -> list[tuple[int, ...]]:

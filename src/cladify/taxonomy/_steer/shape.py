@@ -22,10 +22,12 @@ from cladify.taxonomy._steer.gather import gather
 from cladify.tree import Tree
 from cladify.tree._condense import spreads
 
-__all__ = ["RATIO", "Shaped", "check_counts", "level_of", "say_counts", "shape"]
+__all__ = ["LEEWAY", "RATIO", "Shaped", "check_counts", "level_of", "say_counts", "shape"]
 
 #: A group has at least the average number of items divided by this, and at most the average times this.
 RATIO = 5
+#: A level is as it was asked for if the number of its groups is off by no more than this share.
+LEEWAY = 0.1
 
 
 class Shaped(NamedTuple):
@@ -243,7 +245,7 @@ def _contract(tree: Tree, marked: dict[int, int]) -> tuple[Tree, np.ndarray]:
 
 def say_counts(asked: Sequence[int], found: Sequence[int]) -> None:
     """Warn where a level is further from what was asked for than a tenth."""
-    off = [f"{f} in place of {a}" for a, f in zip(asked, found, strict=True) if abs(f - a) > 0.1 * a]
+    off = [f"{f} in place of {a}" for a, f in zip(asked, found, strict=True) if abs(f - a) > LEEWAY * a]
     if off:
         warnings.warn(
             CladifyWarning(f"levels of {', '.join(off)} groups: names, links and min_size allow no others."),

@@ -22,7 +22,9 @@ from cladify.errors import CladifyError, InvalidInput
 from cladify.neighbors import NeighborGraph
 from cladify.online import LiveTree
 from cladify.taxonomy._facts import Facts
+from cladify.taxonomy._steer.reading import with_groups
 from cladify.taxonomy._update.past import Past
+from cladify.tree import Tree
 
 __all__ = ["before_file", "fresh_tree", "keep_beside", "live_metric", "open_beside", "synced"]
 
@@ -39,8 +41,11 @@ def live_metric(metric: str) -> str:
     return known[metric]
 
 
-def fresh_tree(facts: Facts, X: Any, metric: str, rows: np.ndarray) -> LiveTree:
-    """The live tree of a taxonomy that has none yet: its own binary tree, with neighbours searched once."""
+def fresh_tree(facts: Facts, X: Any, metric: str, rows: np.ndarray) -> tuple[Tree, LiveTree]:
+    """The live tree of a taxonomy that has none yet, with neighbours searched once.
+
+    It is the binary tree with all groups as nodes, so that they are found again in what it becomes.
+    """
     if X is None or isinstance(X, NeighborGraph):
         raise InvalidInput(
             "the vectors of this taxonomy are not at hand, and an update needs them: give vectors=, --old-vectors (one "
@@ -52,7 +57,8 @@ def fresh_tree(facts: Facts, X: Any, metric: str, rows: np.ndarray) -> LiveTree:
     if len(rows) < 3:
         raise InvalidInput(f"a taxonomy of {len(rows)} items is too small to be updated; make it again with all items.")
     full = facts.full if facts.full.is_binary else facts.full.binarize(0)
-    return LiveTree.from_tree(full, X, ids=rows, metric=metric)
+    full = with_groups(full, facts.base, facts.ranks)
+    return full, LiveTree.from_tree(full, X, ids=rows, metric=metric)
 
 
 def _folder(path: str) -> Path:

@@ -20,7 +20,8 @@ from cladify.taxonomy._names.names import Keyword
 from cladify.taxonomy._read.also import find_also
 from cladify.taxonomy._read.geometry import confidence_table, measure
 from cladify.taxonomy._read.nowhere import calibrate
-from cladify.taxonomy._steer.reading import levels_of, reading_tree
+from cladify.taxonomy._steer.reading import levels_of, reading_tree, with_groups
+from cladify.taxonomy._steer.shape import LEEWAY
 from cladify.taxonomy._update.carry import (
     carry_also,
     carry_confidence,
@@ -96,10 +97,14 @@ def renew(
     if smallest == default_min_size(n_old):  # nobody asked for it
         smallest = default_min_size(n)
     shaped: dict[str, Any] = {"min_size": min(smallest, n), "max_children": int(shape.get("max_children") or 15)}
-    if whole or levels:
-        base, ranks = reading_tree(full, levels, **shaped)
-    else:
+    base, ranks = facts.base, facts.ranks
+    if not whole:
         base, ranks = condensed_like(facts.base, full, came, ranks=facts.ranks, **shaped)
+    if whole or (levels and not _as_asked(base, ranks, levels)):
+        base, ranks = reading_tree(full, levels, **shaped)
+        gathered = with_groups(full, base, ranks)
+        live.replace_tree(gathered)
+        full, now = _numbered_like(live.tree_, gathered), LiveState(live.node_ids_, live.version_)
     match = match_groups(facts.base, base, came)
     report.update("groups", 1, 3)
     keys, next_key = _keys(facts, match)
@@ -150,6 +155,22 @@ def renew(
     )
     report.update("groups", 3, 3)
     return Renewed(made, match, named, now)
+
+
+def _as_asked(base: Tree, ranks: np.ndarray | None, levels: list[int]) -> bool:
+    """Whether the levels still have about as many groups as were asked for."""
+    if ranks is None:
+        return False
+    counts = [len(nodes) for nodes in levels_of(base, ranks)]
+    return len(counts) == len(levels) and all(
+        abs(k - asked) <= LEEWAY * asked for k, asked in zip(counts, levels, strict=True)
+    )
+
+
+def _numbered_like(tree: Tree, full: Tree) -> Tree:
+    """A tree with the nodes of ``tree``, which has the same clusters, in their order."""
+    ends = tree.leaf_order[tree.first], tree.leaf_order[tree.last - 1]
+    return Tree(tree.parent, full.height[full.lca(*ends)], info=full.info)
 
 
 def _full_tree(facts: Facts, live: LiveTree, state: LiveState, X: np.ndarray, *, exact: bool) -> tuple[Tree, LiveState]:
