@@ -63,8 +63,9 @@ def test_the_legend_is_not_on_the_points_of_a_narrow_picture(tab, many):
     explorer = Explorer(open_document(many), port=0).start()
     tab.set_viewport_size({"width": 900, "height": 700})
     page = show(tab, explorer.url)
-    assert not page.locator("#legend").is_visible()
+    assert not page.locator("#legend").is_visible() and not page.locator("#key").is_visible()
     tab.set_viewport_size({"width": 1280, "height": 800})
+    page.locator("#key").click()  # shown when it is asked for
     page.locator("#legend").wait_for()
     legend, stage = page.locator("#legend").bounding_box(), page.locator("#stage").bounding_box()
     page.wait_for_timeout(200)
@@ -120,6 +121,7 @@ def test_the_map_leads_to_groups_and_items(tab, many):
     page.locator("#path button").first.click()
     until(page, "document.querySelector('#card h2')?.textContent === 'all items'")
     page.wait_for_timeout(700)  # the way back
+    page.locator("#key").click()
     legend = page.locator("#legend").bounding_box()
     taken = [*page.evaluate("cladify.labels()"), [0, 0, legend["x"] + legend["width"], stage["height"]]]
     seen = (page.evaluate(f"cladify.pointAt({place})") for place in range(many.n_items))
@@ -134,6 +136,26 @@ def test_the_map_leads_to_groups_and_items(tab, many):
     page.locator("#legend button").first.click()
     until(page, "!document.querySelector('#card h2')?.textContent.includes('<b>item</b>')")
     assert page.problems == []
+    explorer.stop()
+
+
+def test_few_items_are_written_beside_their_points(tab):
+    """All in sight are written, also hostile ones, in nobody's way."""
+    points = np.stack([np.arange(24) % 6, np.arange(24) // 6], axis=1).astype(np.float64)
+    items = [f"<b>thing</b> {i}" for i in range(24)]
+    tree = cladify.Tree([*np.repeat([24, 25], 12), 26, 26, -1])
+    explorer = Explorer(open_document(tree, items=items, points=points), port=0).start()
+    page = tab
+    page.goto(explorer.url)
+    until(page, "globalThis.cladify?.ready && cladify.items().length >= 12")
+    boxes = [*page.evaluate("cladify.items()"), *page.evaluate("cladify.labels()")]
+    stage = page.locator("#stage").bounding_box()
+    for i, (x, y, w, h) in enumerate(boxes):
+        assert x >= 0 and y >= 0 and x + w <= stage["width"] and y + h <= stage["height"]
+        assert not any(x < a + c and a < x + w and y < b + d and b < y + h for a, b, c, d in boxes[:i])
+    dots = [page.evaluate(f"cladify.pointAt({place})") for place in range(24)]
+    assert all(clear(at, boxes) for at in dots)
+    assert page.locator("#stage b").count() == 0 and page.problems == []
     explorer.stop()
 
 

@@ -476,3 +476,13 @@ def test_a_tree_in_a_folder_opens_group_by_group(tree_folder, monkeypatch):
             answer = client.get(f"/below/{wrong}/")
             assert answer.status_code == 404 and "group must be" in answer.json()["error"]
         assert client.get("/below/x/").status_code == 404
+
+
+def test_texts_of_places(client, document):
+    order, n = document.view.tree.leaf_order, document.view.tree.n_leaves
+    found = client.get(f"/api/texts?places=0,3,{n}").json()["texts"]
+    assert found[2] == "" and all(
+        document.view.items[int(order[p])].startswith(text.rstrip("…")) for p, text in zip((0, 3), found, strict=False)
+    )
+    assert len(client.get("/api/texts?places=" + ",".join(["1"] * 500)).json()["texts"]) == 200
+    assert client.get("/api/texts?places=x").status_code == 400

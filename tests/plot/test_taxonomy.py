@@ -45,9 +45,24 @@ def test_no_two_names_overlap_and_none_is_cut(taxonomy, kind, dark):
     ax.figure.canvas.draw()
     names, frame = boxes(ax)
     assert len(names) >= 8
+    assert not [text.get_text() for text in ax.texts if "…" in text.get_text()]
     for i, a in enumerate(names):
         assert frame.x0 - 1 <= a.x0 and a.x1 <= frame.x1 + 1 and frame.y0 - 1 <= a.y0 and a.y1 <= frame.y1 + 1
         assert not any(a.overlaps(b) for b in names[i + 1 :])
+
+
+def test_long_names_are_written_whole():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), 100)
+    X = 6 * random.normal(size=(6, 8))[y] + random.normal(size=(600, 8))
+    long = cladify.Taxonomy.fit(X, [f"item {g}" for g in y.tolist()], min_size=8)
+    names = {v: f"a name of many words about the subject that has number {v}, and more" for v in long.levels[0].nodes}
+    with long.editing(None):
+        for v, name in names.items():
+            long.rename(v, name)
+    said = {" ".join(text.get_text().split()) for text in draw_taxonomy(long, n_groups=len(names)).texts}
+    assert sum(name in said for name in names.values()) >= len(names) - 1
+    assert not [text for text in said if "…" in text]
 
 
 def test_the_map_has_a_point_an_item_and_colours_that_differ(taxonomy):

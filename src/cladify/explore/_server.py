@@ -253,6 +253,11 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         shown = now.view.is_shown if now.view.hidden else None
         return columns.counts(columns.filters(values.get("filter", "")), shown)
 
+    def texts(now: Version, values: Mapping[str, str]) -> Any:
+        last = now.view.tree.n_leaves
+        places = [whole_number(part, "places") for part in values.get("places", "").split(",")[:200] if part]
+        return {"texts": [now.view.short(place) if place < last else "" for place in places]}
+
     def chosen(now: Version, values: Mapping[str, str]) -> Any:
         offset, limit = whole(values, "offset", default=0), whole(values, "limit", default=50)
         return selection(now.view, values, offset, limit)
@@ -279,6 +284,7 @@ def _questions(document: Document) -> dict[str, Callable[[Version, Mapping[str, 
         "counts": counts,
         "selection": chosen,
         "hits": lambda now, values: now.view.hits(values.get("q", "")[:200]),
+        "texts": texts,
         "at": lambda now, values: now.view.at(whole(values, "place", high=now.view.tree.n_leaves - 1)),
         "flows": lambda now, values: document.flows(now, **cut_of(values)),
         "report": lambda now, values: document.report(now),

@@ -28,6 +28,7 @@ MOST_CHILDREN = 300  # shown one by one; what is beyond them is one box that say
 MOST_CLUSTERS = 10_000  # coloured at once
 MOST_TEXT = 5000  # characters of an item on its card
 MOST_TIP = 240  # characters of an item beside the pointer
+MOST_LABEL = 44  # characters of an item beside its point
 MOST_BYTES = 180_000  # of names and their places in one answer
 MOST_ITEMS = 200  # a page of items
 
@@ -351,6 +352,10 @@ class View:
             "path": [self.name(v) for v in above],
             "columns": self.columns.of_row(place)[:6],
         }
+
+    def short(self, place: int) -> str:
+        """The item at a place of the line of items, as it is read beside its point; nothing for a mere number."""
+        return "" if self.items is None else one_line(self.items[int(self.tree.leaf_order[place])], MOST_LABEL)
 
     def hits(self, query: str, most: int = 20_000) -> dict[str, Any]:
         """Places of the items that a search finds, evenly along the line of items, and how many there are in all."""

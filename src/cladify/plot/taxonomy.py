@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _STRONG = (
     "#be3446", "#008094", "#767c18", "#882255", "#5e6872", "#332288",
 )  # fmt: skip
 _TRIES = ((0, 0), (0, -0.8), (0, 0.8), (0, -1.6), (0, 1.6), (-0.4, -0.8), (0.4, 0.8), (-0.5, 0), (0.5, 0))
+_LESS = (1.0, 0.85, 0.72)  # of the size of a name: a smaller one on its island is better than none
+_OTHERS = 36  # places of a group that its name may stand on
 _ROW = 0.19  # inches of a row of the tree
 
 
@@ -189,33 +192,61 @@ def _names(
         bare = re.sub(r" \(\d+\)$", "", taxonomy.names[v])
         if rank > 0 and bare in said:
             continue  # "green (2)" says no more than "green"
-        x, y, _ = densest(*points[tree.members(v)].T)
         scale = min(1.0, float(np.sqrt(3 * tree.size[v] / tree.n_leaves)))
+        middles = _middles(points[tree.members(v)])
         text = ax.text(
-            x,
-            y,
-            textwrap.fill(taxonomy.names[v], 22, max_lines=3, placeholder=" …"),
+            *middles[0],
+            "",
             ha="center",
             va="center",
-            fontsize=9 + 6 * scale if rank == 0 else 7,
             fontweight="bold" if rank == 0 else "normal",
             color=_mixed(color.get(above, _INK[dark]), _INK[dark], 0.62),
             path_effects=halo,
             zorder=5 - rank,
         )
         plain(text)
-        box = text.get_window_extent(renderer)
-        for right, up in _TRIES:
-            moved = box.translated(right * box.width, up * box.height)
-            inside = frame.x0 <= moved.x0 and moved.x1 <= frame.x1 and frame.y0 <= moved.y0 and moved.y1 <= frame.y1
-            if inside and not any(moved.padded(2).overlaps(other) for other in taken):
-                place = ax.transData.transform((x, y)) + np.array([right * box.width, up * box.height])
-                text.set_position(tuple(ax.transData.inverted().transform(place)))
-                taken.append(moved)
+        # Near the middle, then smaller, and then on other points of the group.
+        for share, at in product(_LESS, (middles[:1], middles[1:])) if rank == 0 else ((1.0, middles[:1]),):
+            text.set_text(_lines(taxonomy.names[v]))
+            text.set_fontsize(share * (9 + 6 * scale) if rank == 0 else 7)
+            box = _free_box(ax, text, at, frame, taken, _TRIES if rank == 0 else _TRIES[:3])
+            if box is not None:
+                taken.append(box)
                 said.add(bare)
                 break
         else:
             text.remove()
+
+
+def _lines(name: str) -> str:
+    """A whole name on at most three lines where it can be."""
+    widths = (22, 28, 36, 48)
+    return next(
+        (text for width in widths if (text := textwrap.fill(name, width)).count("\n") < 3), textwrap.fill(name, 60)
+    )
+
+
+def _middles(points: np.ndarray) -> list[tuple[float, float]]:
+    """Places for the name of a group: where most of its points are, and some of its points, the nearest first."""
+    x, y, _ = densest(*points.T)
+    others = points[:: max(1, len(points) // _OTHERS)]
+    near = np.argsort(((others - [x, y]) ** 2).sum(axis=1), kind="stable")[: 2 * len(others) // 3]  # no strays
+    return [(x, y), *(tuple(place) for place in others[near].tolist())]
+
+
+def _free_box(ax: Axes, text: Any, middles: Any, frame: Any, taken: list[Any], tries: Any) -> Any:
+    """Move a text to the first place where it is in nobody's way; its box, or None."""
+    box = text.get_window_extent()
+    for middle in middles:
+        corner = ax.transData.transform(middle) - [0.5 * box.width, 0.5 * box.height]
+        for right, up in tries:
+            moved = box.translated(corner[0] + right * box.width - box.x0, corner[1] + up * box.height - box.y0)
+            inside = frame.x0 <= moved.x0 and moved.x1 <= frame.x1 and frame.y0 <= moved.y0 and moved.y1 <= frame.y1
+            if inside and not any(moved.padded(2).overlaps(other) for other in taken):
+                place = np.array([0.5 * (moved.x0 + moved.x1), 0.5 * (moved.y0 + moved.y1)])
+                text.set_position(tuple(ax.transData.inverted().transform(place)))
+                return moved
+    return None
 
 
 def _candidates(taxonomy: Taxonomy, nodes: np.ndarray) -> Iterator[tuple[int, int, int]]:
@@ -255,7 +286,7 @@ def _tree(ax: Axes, taxonomy: Taxonomy, color: dict[int, str], depth: int, dark:
         soft = _mixed(face, _GROUND[dark], 0.55)  # so soft that the ink reads on every colour
         ax.bar(left, height - 0.12, width - 0.01, top, align="edge", color=soft, linewidth=0)
         middle = top + min(0.5 * height, 0.55) - 0.06
-        _write(ax, f"{taxonomy.names[v]}  {tree.size[v]}", left, middle, width * wide, dark, renderer)
+        _write(ax, _forms(taxonomy.names[v], int(tree.size[v])), left, middle, width * wide, dark, renderer)
         kids = _parts(taxonomy, v) if column < depth else []
         room = int(height)
         shown = kids if len(kids) <= room else kids[: max(0, room - 1)]
@@ -267,15 +298,36 @@ def _tree(ax: Axes, taxonomy: Taxonomy, color: dict[int, str], depth: int, dark:
             top += rows
         if len(kids) > len(shown):
             rest = kids[len(shown) :]
-            more = f"{len(rest)} more: " + " · ".join(taxonomy.names[kid] for kid in rest)
+            names = [taxonomy.names[kid] for kid in rest]
+            more = [(f"{len(rest)} more: " + " · ".join(names[:k]), 7.5) for k in range(len(rest), 0, -1)]
+            more.append((f"{len(rest)} more", 7.5))
             reach = (depth + 0.6 - left - width) * wide
             _write(ax, more, left + width, top + 0.5 * min(1.0, height) - 0.06, reach, dark, renderer)
 
 
-def _write(ax: Axes, words: str, left: float, middle: float, pixels: float, dark: bool, renderer: Any) -> None:
-    """A text on one line that ends where its box does."""
-    text = ax.text(left + 0.015, middle, words, fontsize=7.5, va="center", ha="left", color=_INK[dark])
+def _forms(name: str, size: int) -> list[tuple[str, float]]:
+    """A name with its size, from the best way to write it to the smallest: text and points."""
+    line = f"{name}  {size}"
+    halves = textwrap.wrap(line, max(12, -(-len(line) // 2) + 4))
+    return [
+        (line, 7.5),
+        (line, 6.5),
+        (line, 5.5),
+        *([("\n".join(halves), 5.5)] if len(halves) == 2 else []),
+        (line, 4.5),
+    ]
+
+
+def _write(
+    ax: Axes, forms: list[tuple[str, float]], left: float, middle: float, pixels: float, dark: bool, renderer: Any
+) -> None:
+    """The first of some forms of a text that ends where its box does; where none does, the beginning of the last."""
+    text = ax.text(left + 0.015, middle, "", va="center", ha="left", color=_INK[dark], linespacing=0.95)
     plain(text)
-    while text.get_window_extent(renderer).width > pixels - 16 and len(words) > 1:
-        words = words[: int(len(words) * min(0.97, (pixels - 16) / text.get_window_extent(renderer).width)) - 1]
+    for words, size in forms:
+        text.set(text=words, fontsize=size)
+        if text.get_window_extent(renderer).width <= pixels - 10:
+            return
+    while text.get_window_extent(renderer).width > pixels - 10 and len(words) > 1:
+        words = words[: int(len(words) * min(0.97, (pixels - 10) / text.get_window_extent(renderer).width)) - 1]
         text.set_text(words.rstrip() + "…")

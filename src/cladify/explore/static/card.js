@@ -23,22 +23,26 @@ export class Card {
     if (data.leaf) about.push(...await this.leaf(node, data));
     if (turn !== this.turn) return;
     if (data.note) about.push(make("p", { class: "note" }, data.note));
-    if (data.terms?.length) {
+    data.groups.sort((a, b) => b.size - a.size);
+    const parts = data.groups.length ? [make("h3", {}, `Parts (${number(data.groups.length)})`), this.parts(data)] : [];
+    if (!node.parent) about.push(...parts); // nothing sets the whole apart; what it is made of says more
+    if (data.terms?.length && node.parent) {
       about.push(make("h3", {}, "What sets it apart"), make("ul", { class: "terms" }, ...data.terms.map((term) => make("li", {}, term))));
     }
     if (data.also?.length) {
       about.push(make("h3", {}, "Also in"), this.list(data.also.map((other) => this.nodeButton(other, other.note))));
     }
-    about.push(...this.examples("Central items", data.central), ...this.examples("At the border", data.boundary));
+    about.push(...this.examples(node.parent ? "Central items" : "Some of the items", data.central), ...(node.parent ? this.examples("At the border", data.boundary) : []));
     if (data.classes?.length && !data.leaf) about.push(make("h3", {}, "Labels"), this.bars(data.classes));
-    data.groups.sort((a, b) => b.size - a.size);
-    if (data.groups.length) about.push(make("h3", {}, `Parts (${number(data.groups.length)})`), this.parts(data));
+    if (node.parent) about.push(...parts);
     if (!data.leaf) about.push(this.pages(node, data));
     this.element.replaceChildren(...about);
     this.element.scrollTop = 0;
+    this.actions.shown?.();
   }
 
   facts(data) {
+    if (data.share === 1) return items(data.size);
     const share = data.share === undefined ? "" : `, ${percent(data.share)} of all`;
     const cohesion = data.cohesion === undefined || data.cohesion === null ? "" : `, cohesion ${data.cohesion.toFixed(2)}`; // the share of all spread that is not in it
     const height = data.height ? `, height ${Number(data.height.toPrecision(3))}` : "";
@@ -107,7 +111,7 @@ export class Card {
 
   parts(data) {
     const rows = data.groups.map((child) => make("button", { type: "button", onclick: () => this.actions.go(child.id) },
-      child.name, " ", make("small", {}, items(child.size)), make("span", { class: "bar", "width-share": child.size / data.size })));
+      make("span", { class: "dot", "data-node": child.id, "aria-hidden": "true", hidden: true }), child.name, " ", make("small", {}, items(child.size)), make("span", { class: "bar", "width-share": child.size / data.size })));
     const alone = data.alone ?? data.children.length - data.groups.length;
     if (alone) rows.push(make("span", { class: "item note" }, `and ${items(alone)} in no part`));
     return this.list(rows);

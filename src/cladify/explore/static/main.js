@@ -19,12 +19,12 @@ import { SideTree } from "./tree.js";
 const embedded = byId("cladify-data");
 const source = embedded ? new EmbeddedSource(JSON.parse(embedded.textContent)) : new ServerSource();
 const ctx = canvas.getContext("2d", { alpha: false });
-const LEGEND = 10, ROOM = 640; // rows, and the width of a picture that has room for them
+const LEGEND = 10, ROOM = 640, AMPLE = 1100; // rows, and widths of a picture that has room for them, and where they are shown unasked
 const WATCH = 3000; // milliseconds between two looks at the version
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
 let meta, nodes, scenes, scene, card, columns;
-let lasso = null, hits = [];
+let lasso = null, hits = [], keyed = null; // whether the legend was asked for
 let selected = null, lit = new Set(), cluster = new Map(), cutState = {}, dirty = true;
 const frames = []; // milliseconds that each picture took; the tests read them
 
@@ -163,6 +163,7 @@ function showPath(node) {
     parts.push(make("button", { type: "button", "aria-current": v === node ? "true" : undefined, onclick: () => select(v, { zoom: true }) }, v.parent ? v.name : meta.title));
   }
   byId("path").replaceChildren(...parts);
+  byId("path").scrollLeft = 1e6; // the end of a long path is where one is
 }
 
 function complain(error) { notify(error.message); }
@@ -199,11 +200,24 @@ function firstCut() {
 function showLegend() {
   const map = scenes.map, list = byId("legend"), here = map && scene === map, column = columns?.column;
   list.replaceChildren(...(!here ? [] : column ? valueLegend() : groupLegend(map)));
-  list.hidden = list.children.length < 2 || (stage.clientWidth < ROOM && !column); // in a narrow picture it would be on the points; islands have names
+  const useful = list.children.length > 1 && (stage.clientWidth >= ROOM || Boolean(column)); // in a narrow picture it would be on the points; islands have names
+  list.hidden = !useful || !(keyed ?? (stage.clientWidth >= AMPLE || Boolean(column)));
+  byId("key").hidden = !useful;
+  byId("key").setAttribute("aria-pressed", String(!list.hidden));
+  showDots();
   if (!map) return;
   const around = stage.getBoundingClientRect();
   map.aside = list.hidden ? 0 : list.offsetLeft + list.offsetWidth;
-  map.keep = [list, byId("lasso"), byId("filtered")].filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect()).map((box) => ({ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }));
+  map.keep = [list, byId("over"), byId("filtered")].filter((each) => each.offsetParent).map((each) => each.getBoundingClientRect()).map((box) => ({ x: box.left - around.left, y: box.top - around.top, w: box.width, h: box.height }));
+}
+
+// The parts on the card have the colours of the picture.
+function showDots() {
+  for (const dot of document.querySelectorAll("#card .dot")) {
+    const node = nodes.get(Number(dot.dataset.node)), index = columns?.column ? -1 : node ? clusterOf(node) : cluster.get(Number(dot.dataset.node)) ?? -1;
+    dot.hidden = index < 0;
+    dot.style.background = index < 0 ? "" : css(clusterColor(index, dark()));
+  }
 }
 
 function legendRow(color, name, count, action, pressed) {
@@ -445,7 +459,7 @@ async function start() {
   scene = Object.values(scenes)[0];
   setTheme(theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   byId("views").replaceChildren(...Object.keys(scenes).map((name) => make("button", { type: "button", "data-view": name, "aria-pressed": "false", onclick: () => setView(name) }, name[0].toUpperCase() + name.slice(1))));
-  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(source, node.id, showFlows).catch(complain) });
+  card = new Card(byId("card"), source, meta, { go, zoom: (node) => select(node, { zoom: true }), edit, compare: (node) => compareDialog(source, node.id, showFlows).catch(complain), shown: showDots });
   source.onState = (up) => { byId("offline").hidden = up; if (up) draw(); };
   byId("fold").addEventListener("click", () => byId("fold").setAttribute("aria-expanded", String(document.body.classList.toggle("unfolded"))));
   byId("theme").addEventListener("click", () => setTheme(dark() ? "light" : "dark"));
@@ -454,6 +468,7 @@ async function start() {
   byId("unhide").addEventListener("click", hiddenDialog);
   byId("export").addEventListener("click", () => exportDialog({ source, embedded, cut: cutState, filter: columns.filter, selected, canvas, title: meta.title, view: nameOf(scene), size: [stage.clientWidth, stage.clientHeight], paint: paintOn }));
   byId("help").addEventListener("click", helpDialog);
+  byId("key").addEventListener("click", () => { keyed = byId("legend").hidden; showLegend(); draw(); });
   byId("compare").hidden = !meta.compare;
   byId("compare").addEventListener("click", () => compareDialog(source, (selected ?? nodes.root).id, showFlows).catch(complain));
   columns = new ColumnPanel(source, meta, { dark, changed: columnsChanged, colored: columnsChanged });
@@ -473,7 +488,7 @@ async function start() {
   await restore();
   if (refused && !source.canWrite) complain(refused);
   requestAnimationFrame(frame);
-  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), whole: () => scene.boxes.map(({ island, node }) => (island ?? node)?.name ?? ""), hits: () => hits.length, texts: () => scene.texts ?? [], inks: () => scene.boxes.map((box) => box.ink ?? ""), pointAt: (place) => scenes.map?.screen(place) };
+  globalThis.cladify = { frames, ready: true, boxes: () => scene.boxes.length, labels: () => scene.boxes.map(({ x, y, w, h }) => [x, y, w, h]), names: () => scene.boxes.map(({ lines, node }) => lines?.join(" ") ?? node?.name ?? ""), whole: () => scene.boxes.map(({ island, node }) => (island ?? node)?.name ?? ""), hits: () => hits.length, items: () => (scenes.map?.itemBoxes ?? []).map(({ x, y, w, h }) => [x, y, w, h]), texts: () => scene.texts ?? [], inks: () => scene.boxes.map((box) => box.ink ?? ""), pointAt: (place) => scenes.map?.screen(place) };
 }
 
 start().catch((error) => {

@@ -2,7 +2,7 @@
 // sample of the items in sight; coming closer brings more of them.
 import { COLORS, binColor, clusterColor, css, grey, mix } from "./colors.js";
 import { Dots } from "./dots.js";
-import { arrange, chosen, isOpen, write } from "./labels.js";
+import { arrange, arrangeItems, chosen, isOpen, write } from "./labels.js";
 import { Scene, ease } from "./scene.js";
 import { shades } from "./shades.js";
 import { Sight } from "./sight.js";
@@ -11,6 +11,7 @@ const MARGIN = 34, CLOSEST = 4000, REACH = 9; // pixels around the map, the larg
 const QUICK = 12000; // points drawn while the picture moves
 const MARKED = 3000; // of what a search found
 const OPENS = 1.15; // the zoom from which a group that is too large for the picture gives way to its parts
+const NAMED = 120, APART = 400; // items in sight that are written beside their points, and that names of groups keep off
 const AGAIN = 200; // how bad it is to use a colour again
 
 // The same points in an order in which every beginning is spread evenly over all of them.
@@ -30,7 +31,7 @@ function mixed(places, colors) {
 export class PointMap extends Scene {
   constructor(nodes, source, onNews) {
     super(nodes);
-    Object.assign(this, { source, onNews, dots: new Dots(), islands: [], starts: [], ends: [], color: new Map(), names: [], keep: [], only: {}, column: null, found: null });
+    Object.assign(this, { source, onNews, dots: new Dots(), islands: [], starts: [], ends: [], color: new Map(), names: [], keep: [], only: {}, column: null, found: null, itemBoxes: [], texts: new Map() });
     this.x = this.y = new Float64Array(0);
     this.place = new Uint32Array(0);
     this.bounds = { left: 0, top: 0, right: 1, bottom: 1 };
@@ -38,6 +39,7 @@ export class PointMap extends Scene {
   }
 
   async load() {
+    this.texts = new Map(); // of items, by place
     const [{ islands }] = await Promise.all([this.source.islands(), this.fetch()]);
     this.islands = islands;
     const middle = (values) => Float64Array.from(values).sort(), at = (values, share) => values[Math.round(share * (values.length - 1))] ?? share;
@@ -274,14 +276,31 @@ export class PointMap extends Scene {
     this.mark(ctx, style, view, size);
     this.sight = new Sight(this, view, width, height);
     const candidates = chosen(this.islands, this.nodes.root.id, scale, side, { whole: new Set(far ? this.cut?.nodes : []), above: this.above() }, this.sight);
-    this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size, far }, this.keep);
+    const away = size / 2 + 1, few = this.sight.place.length <= APART, dots = few ? this.sight.x.map((x, i) => ({ x: x - away, y: this.sight.y[i] - away, w: 2 * away, h: 2 * away })) : [];
+    this.boxes = arrange(ctx, candidates, { width, height, sight: this.sight, scale, face: style.face, total: this.nodes.root.size, far, dots }, this.keep);
     const ink = style.dark ? [238, 241, 244] : [16, 21, 26];
     for (const box of this.boxes) {
       const index = this.column ? undefined : this.colorOf(box.island);
       box.ink = index === undefined ? style.ink : css(mix(clusterColor(index, style.dark), ink, 0.62));
       write(ctx, box, style, box.ink);
     }
+    this.itemTexts(ctx, width, height, style, size);
     this.last = view;
+  }
+
+  // Where there are few items in sight, one reads them.
+  itemTexts(ctx, width, height, style, size) {
+    this.itemBoxes = [];
+    const here = this.sight.place;
+    if (!here.length || here.length > NAMED || !(this.whole || this.nodes.root.size <= NAMED || this.camera.zoom > 1)) return;
+    const missing = [...here].filter((place) => !this.texts.has(place));
+    if (missing.length) {
+      for (const place of missing) this.texts.set(place, "");
+      this.source.texts(missing).then(({ texts }) => { missing.forEach((place, i) => this.texts.set(place, texts[i] ?? "")); this.onNews(); }).catch(() => {});
+    }
+    const items = [...here].map((place, i) => ({ x: this.sight.x[i], y: this.sight.y[i], text: this.texts.get(place) })).filter(({ text }) => text);
+    this.itemBoxes = arrangeItems(ctx, items, { width, height, face: style.face, away: size / 2 + 1 }, [...this.boxes, ...this.keep]);
+    for (const box of this.itemBoxes) write(ctx, box, style, style.ink);
   }
 
   // The coloured groups in sight, or all of them before the first picture.

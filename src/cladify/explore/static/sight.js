@@ -1,4 +1,5 @@
 // The points of the picture by group: a group whose island has its middle out of sight is named where its points are.
+const OTHERS = 36; // places of a group that a name may stand on
 const STRAY = 0.02; // of the points in sight: fewer are no group that one sees
 
 export class Sight {
@@ -31,6 +32,14 @@ export class Sight {
   at(island) {
     if (!this.known.has(island.id)) this.known.set(island.id, this.find(island));
     return this.known.get(island.id);
+  }
+
+  // Other places of a group: some of its points in sight, those near its middle first.
+  others(island) {
+    const start = this.from(island.first), n = this.from(island.first + island.size) - start, step = Math.max(1, n / OTHERS), found = [];
+    const [x, y] = this.at(island) ?? [0, 0];
+    for (let i = 0; i < n; i += step) found.push([this.x[start + Math.floor(i)], this.y[start + Math.floor(i)]]);
+    return found.sort((a, b) => Math.hypot(a[0] - x, a[1] - y) - Math.hypot(b[0] - x, b[1] - y)).slice(0, Math.ceil((2 * found.length) / 3)); // the farthest are strays
   }
 
   // The middle of the island, or the one of its points in sight that is nearest to their mean.

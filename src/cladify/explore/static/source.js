@@ -93,6 +93,7 @@ export class ServerSource {
   compare(id) { return this.ask("compare", { node: id }); }
   islands() { return this.ask("islands"); }
   at(place) { return this.ask("at", { place }); }
+  texts(places) { return this.ask("texts", { places: places.join(",") }); }
   points(window) { return this.request("api/points?" + new URLSearchParams(window), {}, (answer) => answer.arrayBuffer()); }
   counts(filter) { return this.ask("counts", { filter: filter || undefined }); }
   hits(q) { return this.ask("hits", { q }); }
@@ -252,6 +253,8 @@ export class EmbeddedSource {
     const i = this.sample.index.get(place);
     return { text: this.data.texts[i] ?? `item ${place}`, path: [], columns: this.data.meta.columns.map(({ name, bins }, c) => ({ name, value: bins[this.sample.codes[c][i]] })).filter(({ value }) => value !== undefined).slice(0, 6) };
   }
+
+  async texts(places) { return { texts: places.map((place) => this.data.texts[this.sample.index.get(place)] ?? "") }; }
 
   async path(id) {
     const path = [];
