@@ -225,6 +225,22 @@ def test_a_taxonomy_stands_for_its_tree(cladify, posts):
     assert done.code == 0 and "has edits" in done.err
 
 
+def test_info_says_what_a_taxonomy_holds(cladify, posts):
+    assert cladify("taxonomy", "posts.csv", "-q").code == 0
+    Path("new.csv").write_text("id,title,body\n900,new,fruit plum cherry\n")
+    assert cladify("update", "posts.taxonomy", "new.csv").code == 0
+    made = Taxonomy.load("posts.taxonomy")
+    done = cladify("info", "posts.taxonomy")
+    assert done.code == 0 and done.out.startswith(f"posts.taxonomy: 91 items in {made.tree.n_nodes - 91} groups")
+    for line in ("made by  graph, cosine", "from     posts.csv", "columns  title (", "edits    0", "updates  1, the last 2"):
+        assert line in done.out
+    assert made.summary(max_children=12) in done.out
+    found = cladify("info", "posts.taxonomy", "--json").json
+    assert (found["n_items"], found["updates"], found["ids"]) == (91, 1, ["id"])
+    assert [level["n_clusters"] for level in found["levels"]] == [level.n_clusters for level in made.levels]
+    assert "--items is for trees" in cladify("info", "posts.taxonomy", "--items", "posts.csv").err
+
+
 def test_a_trend_by_a_column(cladify, posts):
     rows = ["id,day,body"]
     rows += [f"{i},2026-0{1 + i % 2}-0{1 + i % 7},{'fruit plum' if i % 2 else 'metal tin'} {i}" for i in range(60)]

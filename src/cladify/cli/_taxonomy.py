@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cladify._kit.system import peak_memory
+from cladify.cli._about import about_json, levels_text, outline_of
 from cladify.cli._common import (
     AsJson,
     Encoding,
@@ -201,7 +200,7 @@ def taxonomy(
     elif not quiet:
         print(f"{summary}, {seconds(read - start)}, {peak_memory() / 1e6:.0f} MB of memory at most\n")
         _print_outline(made, depth, groups, examples)
-        print(f"\nlevels: {', '.join(_level(level) for level in made.levels)}")
+        print(f"\nlevels: {levels_text(made)}")
         print(f"taxonomy: {out}" + (f", table: {table_out}" if table_out is not None else ""))
 
 
@@ -354,23 +353,14 @@ def name(
 
 
 def _print_outline(made: Taxonomy, depth: int, groups: int, examples: int, nodes: bool = False) -> None:
-    if depth < 1:
-        return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    print(made.summary(depth=depth, max_children=groups, n_examples=examples, width=width, nodes=nodes))
-
-
-def _level(level: Any) -> str:
-    stable = "" if level.stability is None else f" ({level.stability:.2f})"
-    return f"{count(level.n_clusters, 'group')}{stable}"
+    if depth > 0:
+        print(outline_of(made, depth, groups, examples, nodes=nodes))
 
 
 def _described(made: Taxonomy, out: Path) -> dict[str, Any]:
     return {
         "file": str(out),
-        "n_items": made.n_items,
-        "n_groups": made.tree.n_nodes - made.n_items,
-        "levels": [{"n_clusters": level.n_clusters, "stability": level.stability} for level in made.levels],
+        **about_json(made),
         "info": made.info,
         "taxonomy": made.to_dict(nested=True),
     }

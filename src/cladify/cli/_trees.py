@@ -41,14 +41,19 @@ def info(
 ) -> None:
     """Show what a tree is: its size and shape, how it was made, and an outline of its top.
 
-    For overlapping clusters (.dag): their figures, and items that are in several clusters.
+    For a taxonomy: its levels, columns, edits and updates, and the named outline. For overlapping clusters (.dag):
+    their figures, and items that are in several clusters.
     """
+    from cladify._kit.container import formats_in
     from cladify.io import read_hierarchy
 
     if tree_file.is_dir():
         _folder_info(tree_file, branches, as_json)
         return
-    tree = read_tree_file(tree_file) if tree_file.suffix.lower() == ".taxonomy" else read_hierarchy(tree_file)
+    if "cladify-taxonomy" in formats_in(tree_file):
+        _taxonomy_info(tree_file, items, branches, as_json)
+        return
+    tree = read_hierarchy(tree_file)
     names = _names(tree, tree_file, items, items_column)
     if as_json:
         info = {key: value for key, value in tree.info.items() if key != "names"}
@@ -60,6 +65,23 @@ def info(
     if branches > 0:
         print()
         print_outline(tree, names, branches)
+
+
+def _taxonomy_info(file: Path, items: Path | None, branches: int, as_json: bool) -> None:
+    from cladify.cli._about import about, about_json, outline_of
+    from cladify.errors import InvalidInput
+    from cladify.taxonomy import Taxonomy
+
+    if items is not None:
+        raise InvalidInput(f"{file} has its items; --items is for trees without.")
+    made = Taxonomy.load(file)
+    if as_json:
+        print_json({"file": str(file), **about_json(made), **made.tree.describe(), "info": made.info})
+        return
+    print(about(made, file))
+    if branches > 0:
+        print()
+        print(outline_of(made, 2, branches, 2))
 
 
 def _folder_info(folder: Path, branches: int, as_json: bool) -> None:
