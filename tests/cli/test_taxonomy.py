@@ -232,7 +232,8 @@ def test_info_says_what_a_taxonomy_holds(cladify, posts):
     made = Taxonomy.load("posts.taxonomy")
     done = cladify("info", "posts.taxonomy")
     assert done.code == 0 and done.out.startswith(f"posts.taxonomy: 91 items in {made.tree.n_nodes - 91} groups")
-    for line in ("made by  graph, cosine", "from     posts.csv", "columns  title (", "edits    0", "updates  1, the last 2"):
+    said = ("made by  graph, cosine", "from     posts.csv", "columns  title (", "edits    0", "updates  1, the last 2")
+    for line in said:
         assert line in done.out
     assert made.summary(max_children=12) in done.out
     found = cladify("info", "posts.taxonomy", "--json").json
