@@ -11,6 +11,7 @@
 #include "agglomerate/hac/reducible.hpp"
 #include "agglomerate/hac/search.hpp"
 #include "agglomerate/hac/single.hpp"
+#include "common/cpu.hpp"
 #include "common/duplicates.hpp"
 
 namespace cladify {
@@ -183,7 +184,7 @@ void scan(VectorHac& hac, In2<float> product, std::size_t row, std::size_t colum
 
 std::size_t screen(VectorHac& hac, std::size_t row, std::size_t rows, std::size_t column, std::size_t columns,
                    bool both) {
-    require(can_screen(), "this processor has no int8 products");
+    require(supports_vnni(), "this processor has no int8 products");
     require_part(row, rows, hac.search->rows());
     require_part(column, columns, hac.search->columns());
     require(column % kPanel == 0, "blocks of whole panels");
@@ -198,7 +199,7 @@ std::size_t screen(VectorHac& hac, std::size_t row, std::size_t rows, std::size_
 
 // Makes the int8 copies of the columns, and says what the rows have to beat; all rows are among the columns.
 void copy_for_screen(VectorHac& hac) {
-    require(can_screen(), "this processor has no int8 products");
+    require(supports_vnni(), "this processor has no int8 products");
 #if defined(__x86_64__)
     hac.copy_for_screen();
 #endif
