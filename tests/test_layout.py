@@ -88,7 +88,7 @@ OTHER_FOLDERS = {"benchmarks", "core"}
 #: Test files that are not about one module: what they are about stands in their first line.
 THEMES = {
     "agglomerate": {"theory"},
-    "cli": {"dask", "fit", "look", "main", "outputs", "overlap", "safety"},
+    "cli": {"dask", "fit", "look", "main", "outputs", "overlap", "safety", "wrong_uses"},
     "distributed": {"damage", "lost"},
     "divide": {"box", "degenerate", "interrupt", "printed"},
     "embed": {"elbo", "guide", "training"},

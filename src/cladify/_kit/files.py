@@ -34,8 +34,29 @@ def find(path: PathLike, kinds: Iterable[str], what: str) -> str:
     kind = find_file(path).suffix.lower()
     if kind not in kinds:
         found = f"{kind!r} files" if kind else "files without an ending"
-        raise FileError(f"{path}: {found} cannot be read as {what}. Known: {', '.join(sorted(kinds))}.")
+        raise FileError(f"{path}: {found} cannot be read as {what}. {instead(path, ', '.join(sorted(kinds)))}")
     return kind
+
+
+#: What files usually hold by their endings, and the commands that take them.
+_HOLDS = {
+    "a taxonomy": (".taxonomy", "'cladify table', 'cladify explore' and 'cladify place' take"),
+    "a tree": (".tree .nwk .newick .tre", "'cladify info', 'cladify cut' and 'cladify plot' take"),
+    "a table": (
+        ".csv .tsv .json .jsonl .ndjson .parquet .arrow .feather .xlsx .sqlite .sqlite3 .db .duckdb .txt .log",
+        "'cladify taxonomy' takes",
+    ),
+    "vectors": (".npy .npz .h5ad .fvecs .bvecs", "'cladify fit' and 'cladify taxonomy' take"),
+}
+
+
+def instead(path: PathLike, known: str) -> str:
+    """What a file of the wrong kind seems to be, by its ending, and what takes it; and which kinds are ``known``."""
+    ending = Path(path).suffix.lower()
+    for what, (endings, taken) in _HOLDS.items():
+        if ending in endings.split():
+            return f"It looks like {what}, which {taken}. Known here: {known}."
+    return f"Known: {known}."
 
 
 @contextmanager

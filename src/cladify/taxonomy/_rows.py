@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cladify._kit.files import PathLike, find_file, listing
+from cladify._kit.files import PathLike, find_file, instead, listing
 from cladify.errors import CladifyWarning, FileError, MissingExtra
 from cladify.io._csv import TextTable
 from cladify.io._tables import ARROW, check_distinct, open_table, read_columns
@@ -70,7 +70,8 @@ def ending_of(path: PathLike) -> str:
         return _FOLDER
     ending = find_file(path).suffix.lower()
     if ending not in TEXT_KINDS:
-        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {', '.join(TEXT_KINDS)}.")
+        known = instead(path, ", ".join(TEXT_KINDS))
+        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. {known}")
     return ending
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from cladify._kit.arrays import read_npy
 from cladify._kit.atomic import atomic_write
-from cladify._kit.files import PathLike, find_file, reading
+from cladify._kit.files import PathLike, find_file, instead, reading
 from cladify.errors import FileError, InvalidInput
 from cladify.tree import _file
 
@@ -43,7 +43,8 @@ def read(cls: type[Tree], path: PathLike, items: Sequence[str] | None = None) ->
             if str(path) in str(error):
                 raise
             raise FileError(f"{path} is not a tree: {error}") from None
-    raise FileError(f"{path} is not a tree: expected a cladify tree, Newick, a SciPy linkage (.npy) or JSON.")
+    known = "a cladify tree, Newick, a SciPy linkage (.npy), JSON"
+    raise FileError(f"{path} is not a tree. {instead(path, known)}")
 
 
 def write_tree(tree: Tree, path: PathLike, items: Sequence[str] | None = None) -> None:

@@ -29,6 +29,7 @@ import struct
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ import cladify
 from cladify._kit import system
 from cladify._kit.atomic import PathLike, atomic_write, unwritable
 from cladify._kit.container import Member, first_line, members_of, npy_array, plain, read_member
+from cladify._kit.files import instead
 from cladify.errors import FileError, InvalidInput
 from cladify.io._ipc import unpacked_bytes
 from cladify.taxonomy._edits import Edits
@@ -159,6 +161,9 @@ def read_archive(path: PathLike, lost: list[str] | None = None) -> Archive:
     with open(path, "rb") as file:
         end = next(whole_ends(file), None)
         if end is None:
+            file.seek(0)
+            if file.read(2) not in (b"PK", b"") and Path(path).suffix.lower() != ".taxonomy":
+                raise FileError(f"{path} is not a taxonomy. {instead(path, '.taxonomy')}")
             raise InvalidInput("it is not a zip archive, or it is cut short")
         try:
             return _read(file, end, path, lost)

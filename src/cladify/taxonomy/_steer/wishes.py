@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cladify._kit.text import printable
-from cladify.errors import InvalidInput, InvalidType
+from cladify.errors import CladifyWarning, InvalidInput, InvalidType
 from cladify.graphtree import Guide
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._kept import Kept
@@ -228,7 +229,8 @@ def seed_rows(
     Texts that have all words of it come first, then the nearest by ``embed``, which makes vectors of new texts as
     those in ``X`` were made. A text that two names claim goes to the one it is nearer to.
     """
-    known, by_text = set(ids), {text: row for row, text in reversed(list(enumerate(texts)))}
+    by_id = {value: row for row, value in enumerate(ids)}
+    by_text = {text: row for row, text in reversed(list(enumerate(texts)))}
     claims: dict[int, tuple[float, str]] = {}
     queries: list[tuple[str, str]] = []
     for name, examples in seeds.items():
@@ -236,8 +238,8 @@ def seed_rows(
             raise InvalidType(f"seeds[{name!r}] must be a list of examples, got {str(examples)[:60]!r}.")
         for example in examples:
             row = by_text.get(example) if isinstance(example, str) else None
-            if row is None and not isinstance(example, str) and example in known:
-                row = list(ids).index(example)
+            if row is None and isinstance(example, Hashable):
+                row = by_id.get(example)
             if row is not None:
                 claims[row] = (np.inf, str(name))
             elif isinstance(example, str):
@@ -251,6 +253,11 @@ def seed_rows(
         for (name, query), near in zip(queries, unit[0] @ unit[1].T, strict=True):
             words = query.lower().split()
             has = np.array([all(word in text for word in words) for text in lower])
+            if not any(word in text for word in words for text in lower):
+                warnings.warn(
+                    CladifyWarning(f"seeds[{name!r}] has {query[:60]!r}, of which no text has a word; the nearest count."),
+                    stacklevel=3,
+                )
             order = np.lexsort((-near, ~has))[:_NEAREST]
             for row in order[has[order] | (near[order] > 0)].tolist():
                 claims[row] = max(claims.get(row, (-np.inf, "")), (float(near[row]) + bool(has[row]), name))
