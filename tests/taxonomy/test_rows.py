@@ -142,6 +142,13 @@ def test_folders(tmp_path):
         read_source(tmp_path / "empty")
 
 
+def test_a_folder_of_qdrant_is_never_unpickled(tmp_path):
+    (tmp_path / "collection").mkdir()
+    (tmp_path / "meta.json").write_text("{}")
+    with pytest.raises(FileError, match=r"a folder of Qdrant.*QdrantClient.scroll.*from_table"):
+        read_source(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [(["1", "-2", ""], "int64"), (["1e3", ".5"], "double"), (["2026-01-31 12:00:00"], "timestamp[s]")]

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cladify.errors import FileError
-from cladify.taxonomy._sources import read_source
+from cladify.errors import FileError, InvalidType
+from cladify.taxonomy._kept import columns_of
+from cladify.taxonomy._sources import as_table, read_source
 
 ODD = ['a "quoted" text', "two\nlines\r\nand more", "semi; colon, comma\ttab", "", "naïve 漢字 \x1b[31m", "  spaces  "]
 
@@ -39,6 +40,21 @@ def test_texts_come_back_as_they_were(tmp_path, kind):
     assert read_source(path).text_column == "body"
     with pytest.raises(FileError, match=r"has no column 'bdy'. Did you mean 'body'"):
         read_source(path, "bdy")
+
+
+def test_frames_and_files_of_polars_hold_views_of_texts(tmp_path):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"id": ["a", "b", "c"], "body": ["one text", None, "a third"], "kind": ["x", "y", "x"]})
+    frame = frame.with_columns(polars.col("kind").cast(polars.Categorical))
+    frame.write_ipc(tmp_path / "a.arrow")
+    frame.write_ipc_stream(tmp_path / "b.arrow")
+    for source in (as_table(frame), *(read_source(tmp_path / name).table for name in ("a.arrow", "b.arrow"))):
+        assert source.to_pydict() == frame.to_dict(as_series=False)
+        assert {str(kind) for kind in source.schema.types} == {"large_string"}
+    assert read_source(tmp_path / "a.arrow").id_column == "id"
+    assert columns_of(frame, 3).to_pydict() == frame.to_dict(as_series=False)
+    with pytest.raises(InvalidType, match="got LazyFrame. Collect it first"):
+        as_table(frame.lazy())
 
 
 def test_the_column_of_the_longest_texts_is_taken(tmp_path):

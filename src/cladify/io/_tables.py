@@ -81,11 +81,44 @@ def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = Non
             parts = list(reader) if stream else [reader.get_batch(i) for i in range(reader.num_record_batches)]
             for part in parts:
                 part.validate(full=True)  # offsets of a hostile file may point anywhere
-            yield Table(
-                reader.schema, sum(part.num_rows for part in parts), lambda names: (p.select(names) for p in parts)
-            )
+            parts = [without_views(part) for part in parts]
+            schema = parts[0].schema if parts else reader.schema
+            yield Table(schema, sum(part.num_rows for part in parts), lambda names: (p.select(names) for p in parts))
     else:
         yield TextTable(path, kind)
+
+
+def without_views(rows: Any) -> Any:
+    """A table or batch whose texts are arrays of text, not views of them, as polars has: Arrow can sort and join these."""
+    if not any(_has_views(field.type) for field in rows.schema):
+        return rows
+    columns = [
+        _without_views(column) if _has_views(field.type) else column
+        for field, column in zip(rows.schema, rows.columns, strict=True)
+    ]
+    return type(rows).from_arrays(columns, names=rows.schema.names)
+
+
+def _has_views(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def _without_views(column: Any) -> Any:
+    import pyarrow as pa
+
+    values = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = pa.large_string() if pa.types.is_string_view(values) else pa.large_binary()
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array([_without_views(chunk) for chunk in column.chunks], kind)
+    if pa.types.is_dictionary(column.type):
+        return _without_views(column.dictionary).take(column.indices)
+    try:
+        return column.cast(kind)
+    except pa.ArrowNotImplementedError:  # early versions have views, and no cast of them
+        return pa.array(column.to_pylist(), kind)
 
 
 def _column_bytes(metadata: Any, names: Sequence[str]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from cladify.errors import InvalidInput, InvalidType
+from cladify.io._tables import without_views
 from cladify.taxonomy._items import as_items
 from cladify.taxonomy._kinds import column_kind
 
@@ -148,7 +149,7 @@ def columns_of(columns: Any, n: int) -> pa.Table:
         frame = columns.to_frame() if columns.ndim == 1 else columns
         given = {str(name): frame.iloc[:, i] for i, name in enumerate(frame.columns)}
     elif hasattr(columns, "__arrow_c_stream__"):
-        table = pa.table(columns)
+        table = without_views(pa.table(columns))
         given = dict(zip(table.column_names, map(_decoded, table.columns), strict=True))
     else:
         raise InvalidType(f"columns must be a table, a frame or a mapping of columns, got {type(columns).__name__}.")

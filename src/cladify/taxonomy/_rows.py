@@ -225,6 +225,11 @@ def _folder(folder: Path, vectors: bool, options: Options) -> pa.Table:
 
     if is_lance(folder):
         return _chosen(str(folder), read_lance(str(folder), options.sheet), vectors)
+    if (folder / "meta.json").is_file() and (folder / "collection").is_dir():
+        raise FileError(
+            f"{folder} is a folder of Qdrant, which holds Python objects that cladify never unpickles. Read its points "
+            "with QdrantClient.scroll, and give their payloads and vectors to Taxonomy.from_table."
+        )
     files = sorted(file for file in folder.rglob("*") if file.is_file() and not file.name.startswith("."))
     tables = [file for file in files if file.suffix.lower() in (".parquet", *ARROW, ".csv", ".tsv", *_JSON_LINES)]
     if tables:

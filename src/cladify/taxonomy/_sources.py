@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cladify._kit.files import PathLike, listing, missing_column, reading
 from cladify.errors import FileError, InvalidInput, InvalidType
 from cladify.io import read_vectors
-from cladify.io._tables import ARROW, matrix_of, open_table
+from cladify.io._tables import ARROW, matrix_of, open_table, without_views
 from cladify.taxonomy._columns import objects_to_table
 from cladify.taxonomy._items import joined_texts
 from cladify.taxonomy._kept import columns_of
@@ -402,9 +402,12 @@ def as_table(data: Any) -> pa.Table:
     elif type(data).__module__.partition(".")[0] == "pandas":
         n = len(data)
     elif hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
+        return without_views(pa.table(data))
     if n is None:
-        raise InvalidType(f"rows must be a path, a frame, a table or a list of objects, got {type(data).__name__}.")
+        lazy = " Collect it first." if hasattr(data, "collect") else ""
+        raise InvalidType(
+            f"rows must be a path, a frame, a table or a list of objects, got {type(data).__name__}.{lazy}"
+        )
     return columns_of(data, n)
 
 
