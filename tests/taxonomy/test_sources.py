@@ -53,7 +53,7 @@ def test_frames_and_files_of_polars_hold_views_of_texts(tmp_path):
         assert {str(kind) for kind in source.schema.types} == {"large_string"}
     assert read_source(tmp_path / "a.arrow").id_column == "id"
     assert columns_of(frame, 3).to_pydict() == frame.to_dict(as_series=False)
-    with pytest.raises(InvalidType, match="got LazyFrame. Collect it first"):
+    with pytest.raises(InvalidType, match=r"got LazyFrame\. Collect it first"):
         as_table(frame.lazy())
 
 

@@ -89,7 +89,7 @@ def open_table(path: PathLike, kind: str, row_groups: Sequence[int] | None = Non
 
 
 def without_views(rows: Any) -> Any:
-    """A table or batch whose texts are arrays of text, not views of them, as polars has: Arrow can sort and join these."""
+    """A table or batch whose texts are arrays, not views as polars has: Arrow can sort and join these."""
     if not any(_has_views(field.type) for field in rows.schema):
         return rows
     columns = [

@@ -254,10 +254,8 @@ def seed_rows(
             words = query.lower().split()
             has = np.array([all(word in text for word in words) for text in lower])
             if not any(word in text for word in words for text in lower):
-                warnings.warn(
-                    CladifyWarning(f"seeds[{name!r}] has {query[:60]!r}, of which no text has a word; the nearest count."),
-                    stacklevel=3,
-                )
+                said = f"seeds[{name!r}] has {query[:60]!r}, of which no text has a word; the nearest count."
+                warnings.warn(CladifyWarning(said), stacklevel=3)
             order = np.lexsort((-near, ~has))[:_NEAREST]
             for row in order[has[order] | (near[order] > 0)].tolist():
                 claims[row] = max(claims.get(row, (-np.inf, "")), (float(near[row]) + bool(has[row]), name))
