@@ -1,9 +1,11 @@
 """From a tree and wishes to the tree for reading.
 
 Named groups are grown so: the tree, whose graph was guided by the seeds, is cut into as many groups as the top is to
-have. Those without a seed are discovered groups, and are split further if the names took several. In every other one,
-each item goes to the name, of those with seeds there, that its neighbours lead to
-(:func:`cladify.graphtree.spread_labels`). Items that must not be together are then moved to the group of the top that
+have. Every name gets the group that has most of its seeds, as far as names do not compete for one, and any other group
+with a clear majority of its seeds. A single seed says too little of the group around it: only that item goes to its
+name. So do items of which neighbours are sure (:func:`cladify.graphtree.spread_labels`), and, where a name has no group
+to itself, all that lead to it in the group that has most of its seeds. What is left are discovered groups, which are
+split further if the names took several. Items that must not be together are then moved to the group of the top that
 has most of their neighbours among those that are allowed.
 """
 
@@ -13,6 +15,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from cladify.errors import CladifyWarning
 from cladify.graphtree import spread_labels
@@ -23,6 +26,12 @@ from cladify.tree import Tree
 from cladify.tree._condense import default_min_size
 
 __all__ = ["Plan", "plan"]
+
+
+#: Seeds that say what a group is about, if most of those in it have one name.
+_FEW = 2
+#: From this share of walks that end at a name on, an item goes to it, whatever its group.
+_CLEAR = 0.4
 
 
 class Plan(NamedTuple):
@@ -74,9 +83,9 @@ def _top(full: Tree, graph: Any, wishes: Wishes, k: int, least: int) -> list[np.
         return [_parted(own, graph, wishes, blocks, np.zeros(n, bool))]
     heads = list(dict.fromkeys(path[0] for path in wishes.paths))
     first = np.array([heads.index(path[0]) for path in wishes.paths])
-    label, _ = spread_labels(graph, known) if graph is not None else (known, None)
+    spread = spread_labels(graph, known) if graph is not None else (known, np.ones(n, np.float32))
     group = _numbered(level_of(full, k, least, wishes.blocks))
-    path = _grown(group, label, known, blocks, len(wishes.paths))
+    path = _grown(group, spread, known, blocks, len(wishes.paths))
     rest = np.flatnonzero(path < 0)
     if len(rest) > 2 and k - len(heads) > len(np.unique(group[rest])):  # names have taken several groups
         some = None if wishes.blocks is None else wishes.blocks[rest]
@@ -93,14 +102,30 @@ def _top(full: Tree, graph: Any, wishes: Wishes, k: int, least: int) -> list[np.
     return partitions
 
 
-def _grown(group: np.ndarray, label: np.ndarray, known: np.ndarray, blocks: np.ndarray, n_paths: int) -> np.ndarray:
+def _grown(
+    group: np.ndarray, spread: tuple[np.ndarray, np.ndarray], known: np.ndarray, blocks: np.ndarray, n_paths: int
+) -> np.ndarray:
     """The name that each row goes to, -1 for none."""
+    label, share = spread
     rows = np.flatnonzero(known >= 0)
     seen = np.zeros((int(group.max()) + 1, n_paths), np.int64)
     np.add.at(seen, (group[rows], known[rows]), 1)
-    most = np.where(seen.any(axis=1), seen.argmax(axis=1), -1)
-    fits = (label >= 0) & (seen[group, np.maximum(label, 0)] > 0)
-    path = np.where(fits, label, most[group])
+    size = np.bincount(group)
+    # Each name gets a group of its own: all together hold the most seeds, and of equal ones those in small groups.
+    groups, names = linear_sum_assignment(-(seen + 0.01 * seen / size[:, None]))
+    own = np.full(len(seen), -1)
+    own[groups] = np.where(seen[groups, names] > 0, names, -1)
+    free = own < 0
+    most, top = seen.max(axis=1), seen.argmax(axis=1)
+    clear = free & (most >= _FEW) & (2 * most > seen.sum(axis=1))
+    own[clear] = top[clear]
+    path = own[group]
+    sure = (label >= 0) & (share > _CLEAR) & (seen[group, np.maximum(label, 0)] > 0)
+    homeless = np.setdiff1d(known[rows], own)
+    home = seen[:, homeless].argmax(axis=0)
+    for name, where in zip(homeless.tolist(), home.tolist(), strict=True):
+        sure |= (group == where) & (label == name)
+    path[sure] = label[sure]
     path[rows] = known[rows]
     # Rows that are always together go where the first known one goes, or the first of all.
     order = np.lexsort((np.arange(len(path)), known < 0, blocks))
