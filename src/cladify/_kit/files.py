@@ -34,7 +34,7 @@ def find(path: PathLike, kinds: Iterable[str], what: str) -> str:
     kind = find_file(path).suffix.lower()
     if kind not in kinds:
         found = f"{kind!r} files" if kind else "files without an ending"
-        raise FileError(f"{path}: {found} cannot be read as {what}. {instead(path, ', '.join(sorted(kinds)))}")
+        raise FileError(f"{path}: {found} cannot be read as {what}. Known: {', '.join(sorted(kinds))}.{instead(path)}")
     return kind
 
 
@@ -50,13 +50,13 @@ _HOLDS = {
 }
 
 
-def instead(path: PathLike, known: str) -> str:
-    """What a file of the wrong kind seems to be, by its ending, and what takes it; and which kinds are ``known``."""
+def instead(path: PathLike) -> str:
+    """A sentence on what a file of the wrong kind seems to be, by its ending, and what takes it; empty if unknown."""
     ending = Path(path).suffix.lower()
     for what, (endings, taken) in _HOLDS.items():
         if ending in endings.split():
-            return f"It looks like {what}, which {taken}. Known here: {known}."
-    return f"Known: {known}."
+            return f" It looks like {what}, which {taken}."
+    return ""
 
 
 @contextmanager

@@ -70,8 +70,8 @@ def ending_of(path: PathLike) -> str:
         return _FOLDER
     ending = find_file(path).suffix.lower()
     if ending not in TEXT_KINDS:
-        known = instead(path, ", ".join(TEXT_KINDS))
-        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. {known}")
+        known = ", ".join(TEXT_KINDS)
+        raise FileError(f"{path}: {ending or 'such'} files cannot be read as texts. Known: {known}.{instead(path)}")
     return ending
 
 

@@ -43,8 +43,8 @@ def read(cls: type[Tree], path: PathLike, items: Sequence[str] | None = None) ->
             if str(path) in str(error):
                 raise
             raise FileError(f"{path} is not a tree: {error}") from None
-    known = "a cladify tree, Newick, a SciPy linkage (.npy), JSON"
-    raise FileError(f"{path} is not a tree. {instead(path, known)}")
+    known = "a cladify tree, Newick, a SciPy linkage (.npy) or JSON"
+    raise FileError(f"{path} is not a tree: expected {known}.{instead(path)}")
 
 
 def write_tree(tree: Tree, path: PathLike, items: Sequence[str] | None = None) -> None:

@@ -163,7 +163,7 @@ def read_archive(path: PathLike, lost: list[str] | None = None) -> Archive:
         if end is None:
             file.seek(0)
             if file.read(2) not in (b"PK", b"") and Path(path).suffix.lower() != ".taxonomy":
-                raise FileError(f"{path} is not a taxonomy. {instead(path, '.taxonomy')}")
+                raise FileError(f"{path} is not a taxonomy, which Taxonomy.save(path) writes.{instead(path)}")
             raise InvalidInput("it is not a zip archive, or it is cut short")
         try:
             return _read(file, end, path, lost)
