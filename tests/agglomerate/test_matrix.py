@@ -11,6 +11,9 @@ from scipy.cluster.hierarchy import is_valid_linkage, linkage
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from cladify import HAC, similarity
+from cladify._kit.progress import Progress
+from cladify.agglomerate._matrix import distance_matrix
+from cladify.data.similarity import get_similarity
 from cladify.errors import InvalidInput, NotEnoughMemory
 from tests.agglomerate.test_hac import EUCLIDEAN, LINKAGES, random_points
 from tests.oracles import assert_minimal_merges, assert_same_merges
@@ -28,6 +31,16 @@ def test_same_merges_as_scipy(method, block):
         if seed % 2:  # any numbers will do, except for the linkages that need points
             D = np.random.default_rng(seed).uniform(1, 9, len(D)) if method not in EUCLIDEAN else D
         assert_same_merges(given_matrix(squareform(D), method), linkage(D, method))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_distances_of_several_blocks(metric, dtype):
+    X = 1e3 + blobs(2300, 7, 30, spread=0.4).astype(dtype)
+    distance, shift = distance_matrix(X, get_similarity(metric), np.dtype(dtype), 2, Progress())
+    assert distance.dtype == dtype
+    assert shift == 0.0
+    np.testing.assert_allclose(distance, pdist(X.astype(np.float64), metric), rtol=np.finfo(dtype).eps, atol=1e-9)
 
 
 @pytest.mark.parametrize("method", LINKAGES)

@@ -212,6 +212,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     ),
     # other kernels
     "a distance a pair": lambda: _core.MatrixHac64(np.ones(2), LINK, np.ones(3), 1),
+    "a block of distances": lambda: _core.write_distances(np.ones((2, 1)), 1, 0, ONES, ONES[:1], True, 2, np.ones(1)),
+    "lengths of a block": lambda: _core.write_distances(np.ones((2, 1)), 0, 0, ONES, ONES, True, 2, np.ones(1)),
     "edges of a tree": lambda: _core.merge_edges(ints(0, dtype=I32), ints(5, dtype=I32), ONES[:1], 2),
     "prim": lambda: _core.prim_edges(ints(0, dtype=I32), ints(2, dtype=I32), ONES[:1], 2),
     "neighbours": lambda: _core.ReachForest(ints(1, 2, dtype=I32).reshape(2, 1), ONES.reshape(2, 1), ONES),

@@ -3,6 +3,7 @@
 
 #include "agglomerate/hac/centroid.hpp"
 #include "agglomerate/hac/condense.hpp"
+#include "agglomerate/hac/distances.hpp"
 #include "agglomerate/hac/growing_tree.hpp"
 #include "agglomerate/hac/matrix.hpp"
 #include "agglomerate/hac/mst.hpp"
@@ -68,6 +69,17 @@ void bind(nb::module_& m, const char* name) {
             const MergeList& merges = hac.merges();
             return nb::make_tuple(to_numpy(merges.left), to_numpy(merges.right), to_numpy(merges.height));
         });
+}
+
+template <typename T>
+void write_block(In2<double> product, std::size_t row, std::size_t column, In1<double> row_square,
+                 In1<double> column_square, bool squared, std::size_t n, Out1<T> distance) {
+    const std::size_t rows = product.shape(0), columns = product.shape(1);
+    require(row_square.size() == rows && column_square.size() == columns, "one squared length a row and a column");
+    require(row <= n && rows <= n - row && column <= n && columns <= n - column, "no such block");
+    require(n >= 1 && distance.size() == n * (n - 1) / 2, "one distance a pair");
+    write_distances<T>({product.data(), row, rows, column, columns, row_square.data(), column_square.data(), squared},
+                       n, distance.data());
 }
 
 template <typename T>
@@ -304,6 +316,10 @@ void bind_hac(nb::module_& m) {
         .value("median", Linkage::median);
     bind<float>(m, "MatrixHac32");
     bind<double>(m, "MatrixHac64");
+    m.def("write_distances", &write_block<float>, Release(), nb::arg("product"), nb::arg("row"), nb::arg("column"),
+          nb::arg("row_square"), nb::arg("column_square"), nb::arg("squared"), nb::arg("n"), nb::arg("distance"));
+    m.def("write_distances", &write_block<double>, Release(), nb::arg("product"), nb::arg("row"), nb::arg("column"),
+          nb::arg("row_square"), nb::arg("column_square"), nb::arg("squared"), nb::arg("n"), nb::arg("distance"));
     nb::class_<GrowingTree>(m, "GrowingTree")
         .def(nb::init<std::size_t>(), nb::arg("n"))
         .def("add", &add_row<float>, nb::arg("at"), nb::arg("row"))

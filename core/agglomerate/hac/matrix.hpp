@@ -54,20 +54,40 @@ public:
     std::size_t alive() const { return alive_; }
     MergeList merges;
 
-    // Reads the matrix once, front to back.
+    // Reads the matrix once, front to back; each thread some of the rows, with lists of its own.
     void start(Interrupt& interrupt) {
-        std::vector<Shortlist> lists(slots_);
-        std::vector<T> limit(slots_, kNone);
-        for (std::size_t s = 0; s < slots_; ++s, interrupt()) {
+        struct Part {
+            std::vector<Shortlist> lists;
+            std::vector<T> limit;
+        };
+        std::vector<Part> parts(team_.threads());
+        const auto read_row = [&](std::int64_t place, int thread) {
+            Part& part = parts[static_cast<std::size_t>(thread)];
+            if (part.lists.empty()) {
+                part.lists.resize(slots_);
+                part.limit.assign(slots_, kNone);
+            }
+            const auto s = static_cast<std::size_t>(place);
             make_finite(s);
             const Row row = row_of(s);
+            const T* limit = part.limit.data();
+            const auto add = [&](std::size_t to, std::size_t other) {
+                part.limit[to] = part.lists[to].add({row[std::max(to, other)], static_cast<std::int32_t>(other)});
+            };
             const auto look = [&](std::size_t j) {
-                if (row[j] < limit[s]) limit[s] = lists[s].add({row[j], static_cast<std::int32_t>(j)});
-                if (row[j] < limit[j]) limit[j] = lists[j].add({row[j], static_cast<std::int32_t>(s)});
+                if (row[j] < limit[s]) add(s, j);
+                if (row[j] < limit[j]) add(j, s);
             };
             for_stretches(s + 1, [&](std::size_t j) { return (row[j] < limit[s]) | (row[j] < limit[j]); }, look);
+        };
+        team_.run(static_cast<std::int64_t>(slots_), read_row, &interrupt);
+        for (std::size_t s = 0; s < slots_; ++s) {
+            Shortlist list;
+            for (Part& part : parts)
+                if (!part.lists.empty())
+                    list.items.insert(list.items.end(), part.lists[s].items.begin(), part.lists[s].items.end());
+            set_list(s, list);
         }
-        for (std::size_t s = 0; s < slots_; ++s) set_list(s, lists[s]);
         tree_.build(slots_, Order{*this});
     }
 
@@ -199,7 +219,7 @@ private:
     // Calls work(first, last) for parts of the slots, by several threads where that is worth waking them.
     template <class Work>
     void in_parts(const Work& work) {
-        constexpr std::size_t kPart = 4096;
+        constexpr std::size_t kPart = 2048;
         const std::size_t parts = team_.threads() == 1 ? 1 : std::max<std::size_t>(1, slots_ / kPart);
         team_.run(static_cast<std::int64_t>(parts), [&](std::int64_t part, int) {
             const auto p = static_cast<std::size_t>(part);
@@ -253,7 +273,7 @@ private:
 
     void read(std::size_t s) {
         in_parts([&](std::size_t first, std::size_t last) {
-            for (std::size_t k = first; k < std::min(s, last); ++k) row_[k] = gone_[k] == kNone ? kNone : row_of(k)[s];
+            for (std::size_t k = first; k < std::min(s, last); ++k) row_[k] = row_of(k)[s] + gone_[k];
             const Row own = row_of(s);
             for (std::size_t k = std::max(s + 1, first); k < last; ++k) row_[k] = own[k] + gone_[k];
         });
@@ -302,17 +322,24 @@ private:
             const T both = static_cast<T>(combine(x, y, weight));
             return Grows::value ? not_above_largest(both) : both;
         };
+        // A column is a cache line a row, which no processor foresees; what a hole has there is of no use and no harm.
+        const auto ahead = [&](std::size_t at, std::size_t column) {
+            constexpr std::size_t kAhead = 16;
+            if (at + kAhead < column) __builtin_prefetch(&row_of(at + kAhead)[column]);
+        };
         std::size_t k = first;
         for (; k < std::min(s, last); ++k) {
-            if (gone_[k] == kNone) {
-                row_[k] = kNone;
-                continue;
-            }
+            ahead(k, s);
+            ahead(k, t);
             const Row row = row_of(k);
-            row_[k] = row[s] = joined(row[s], row[t], weight_[k]);
+            row[s] = joined(row[s], row[t], weight_[k]);
+            row_[k] = row[s] + gone_[k];
         }
-        for (k = std::max(s + 1, first); k < std::min(t, last); ++k)
-            row_[k] = gone_[k] == kNone ? kNone : (to_s[k] = joined(to_s[k], row_of(k)[t], weight_[k]));
+        for (k = std::max(s + 1, first); k < std::min(t, last); ++k) {
+            ahead(k, t);
+            to_s[k] = joined(to_s[k], row_of(k)[t], weight_[k]);
+            row_[k] = to_s[k] + gone_[k];
+        }
         for (k = std::max(t + 1, first); k < last; ++k) {
             to_s[k] = joined(to_s[k], to_t[k], weight_[k]);
             row_[k] = to_s[k] + gone_[k];

@@ -8,6 +8,7 @@ linkage read the distances as Euclidean ones, as SciPy does, and work on their s
 
 from __future__ import annotations
 
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from cladify._kit.memory import available_memory, check_memory
 from cladify._kit.parallel import map_blocks, resolve_jobs, row_blocks
 from cladify._kit.progress import Progress
 from cladify.agglomerate._merges import Distinct, Merges, duplicates_first
-from cladify.data._vectors import is_sparse
+from cladify.data._vectors import is_sparse, squared_norms
 from cladify.data.points import Points
 from cladify.data.similarity import Similarity
 from cladify.errors import InvalidInput
@@ -154,6 +155,9 @@ def distance_matrix(
     """The upper half of the matrix of distances, row by row; and the shift of each (see :func:`_zero_height`)."""
     n = X.shape[0]
     distance = np.empty(n * (n - 1) // 2, dtype=dtype)
+    if similarity.name in ("euclidean", "sqeuclidean") and not is_sparse(X):
+        _euclidean_distances(X, distance, squared=similarity.name == "sqeuclidean", n_jobs=n_jobs, report=report)
+        return distance, 0.0
     # Products of float32 rows lose the digits in which near points differ.
     exact = not similarity.is_given and (similarity.order is not None or dtype == np.float64)
 
@@ -182,6 +186,42 @@ def distance_matrix(
     if low < 0 and similarity.kind == "distance":
         np.maximum(distance, 0, out=distance)
     return distance, top
+
+
+def _euclidean_distances(
+    X: np.ndarray, distance: np.ndarray, *, squared: bool, n_jobs: int | None, report: Progress
+) -> None:
+    """As ``similarity.block`` has them, number by number, with what is the same for many blocks worked out once."""
+    n = X.shape[0]
+    memory = local()
+    parts = row_blocks(n, _COLUMNS)
+    blocks = [row_blocks(part.stop, _ROWS) for part in parts]
+    with report.stage("distances", total=sum(map(len, blocks))) as advance:
+        for columns, some in zip(parts, blocks, strict=True):
+            right = X[columns].astype(np.float64)
+            centre = np.median(right[:: max(1, len(right) // 64)], axis=0)
+            right -= centre
+            column_square = squared_norms(right)
+
+            def work(
+                rows: slice,
+                columns: slice = columns,
+                right: np.ndarray = right,
+                centre: Any = centre,
+                column_square: np.ndarray = column_square,
+            ) -> None:
+                if not hasattr(memory, "block"):
+                    memory.block = np.empty(_ROWS * _COLUMNS)
+                left = X[rows].astype(np.float64)
+                left -= centre
+                shape = len(left), len(right)
+                product = np.matmul(left, right.T, out=memory.block[: shape[0] * shape[1]].reshape(shape))
+                row_square = squared_norms(left)
+                _core.write_distances(
+                    product, rows.start, columns.start, row_square, column_square, squared, n, distance
+                )
+
+            map_blocks(work, some, n_jobs=n_jobs, advance=advance)
 
 
 def _zero_height(similarity: Similarity, low: float, high: float) -> float:

@@ -129,18 +129,22 @@ def _screen(
     both = rows is columns
     scan = hac.scan_both if both else hac.scan
     hac.copy_for_screen()
-
-    def work(block: tuple[slice, slice]) -> None:
-        I, J = block
-        done = hac.screen(I.start, I.stop - I.start, J.start, J.stop - J.start, both)
-        for part in row_blocks(I.stop - I.start - done, _ROWS):  # so many pass that it is less work to do all
-            first, last = I.start + done + part.start, I.start + done + part.stop
-            scan(products(rows[first:last], columns[J]), first, J.start)
-
     left, right = row_blocks(len(rows), _SIDE), row_blocks(len(columns), _SIDE)
     if both:  # near pairs first, so that all rows soon have something to beat
         blocks = [(left[i], left[i + gap]) for gap in range(len(left)) for i in range(len(left) - gap)]
     else:
         blocks = [(I, J) for I in left for J in right]
+    outcome: list[bool] = []  # of the blocks so far: whether int8 products did half of the rows
+
+    def work(block: tuple[slice, slice]) -> None:
+        I, J = block
+        done = 0
+        if len(outcome) < 2 * len(left) or 4 * sum(outcome) > len(outcome):
+            done = hac.screen(I.start, I.stop - I.start, J.start, J.stop - J.start, both)
+            outcome.append(2 * done >= I.stop - I.start)
+        for part in row_blocks(I.stop - I.start - done, _ROWS):  # so many pass that it is less work to do all
+            first, last = I.start + done + part.start, I.start + done + part.stop
+            scan(products(rows[first:last], columns[J]), first, J.start)
+
     with report.stage("search", total=len(blocks)) as advance:
         map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
