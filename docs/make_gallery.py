@@ -44,13 +44,11 @@ def map_plot(name: str, taxonomy: Any, *, dark: bool) -> None:
     """The same by datamapplot."""
     import datamapplot
 
-    from cladify.maps._gaps import with_narrow_gaps
-
     level = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / GROUPS)))
     labels = np.full(taxonomy.n_items, "Unlabelled", dtype=object)
     for v in level.nodes:
         labels[taxonomy.tree.members(v)] = taxonomy.names[v]
-    places = with_narrow_gaps(taxonomy.points) * np.array([1, -1])  # ours goes downwards
+    places = taxonomy.points * np.array([1, -1])  # ours goes downwards
     figure, _ = datamapplot.create_plot(
         places, labels, darkmode=dark, figsize=(12, 7.5), use_medoids=True, font_family="DejaVu Sans"
     )

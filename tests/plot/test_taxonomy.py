@@ -13,7 +13,6 @@ from matplotlib import pyplot
 
 import cladify
 from cladify.errors import InvalidInput
-from cladify.maps._gaps import with_narrow_gaps
 from cladify.plot import draw_taxonomy
 from cladify.plot.taxonomy import _STRONG
 
@@ -70,7 +69,7 @@ def test_the_map_has_a_point_an_item_and_colours_that_differ(taxonomy):
     (points,) = ax.collections
     assert len(points.get_offsets()) == 600
     assert len(ax.images) == 1 and 0.15 < ax.images[0].get_array()[..., 3].max() <= 0.3  # soft land below them
-    np.testing.assert_allclose(points.get_offsets(), with_narrow_gaps(taxonomy.points))
+    np.testing.assert_allclose(points.get_offsets(), taxonomy.points)
     colors = points.get_facecolors()[:, :3]
     groups = min(taxonomy.levels, key=lambda level: abs(np.log(level.n_clusters / 10)))
     assert len(np.unique(colors, axis=0)) == groups.n_clusters <= 24

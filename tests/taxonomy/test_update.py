@@ -85,6 +85,24 @@ def test_the_map_stays(updated):
     assert np.isfinite(taxonomy.points).all()
 
 
+def test_old_items_stay_where_they_were_drawn():
+    """Islands are drawn nearer when a map is made, never again: new items between them would move them."""
+    from cladify.explore import open_document
+
+    def drawn(taxonomy) -> np.ndarray:
+        plane, order = open_document(taxonomy).view.plane, taxonomy.tree.leaf_order
+        places = np.stack([plane.x, plane.y], axis=1)
+        found = np.empty_like(places)
+        found[[int(taxonomy.ids[row][2:]) for row in order]] = places
+        old = found[:300] - found[:300].mean(axis=0)  # new items at the border may move and shrink all of it together
+        return old / np.ptp(old, axis=0).max()
+
+    taxonomy = made()
+    before = drawn(taxonomy)
+    add(taxonomy, list(range(300, 330)))
+    assert np.abs(drawn(taxonomy) - before).max() <= 0.001
+
+
 def test_what_is_carried_is_near_what_is_worked_out_anew(updated):
     taxonomy, _, _ = updated
     facts = taxonomy._now.facts

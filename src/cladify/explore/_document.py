@@ -101,7 +101,6 @@ class Document:
         self.below = below
         self.is_below = is_below
         self._extra = {"labels": labels, "vectors": vectors, "points": points, "images": images}
-        self._map: tuple[Any, Any] | None = None  # the points of a taxonomy, and where they are drawn
         self._lock = Lock()  # of writers
         self._series = secrets.token_hex(4)  # of versions whose keys mean the same nodes
         self._count = 0
@@ -154,9 +153,7 @@ class Document:
         if self._extra["points"] is not None:
             points = self._extra["points"]
         elif taxonomy.points is not None:
-            if self._map is None or self._map[0] is not taxonomy.points:  # an edit does not move points
-                self._map = taxonomy.points, with_narrow_gaps(taxonomy.points)
-            points = self._map[1]
+            points = taxonomy.points
         elif self._extra["vectors"] is not None and self._extra["vectors"].shape[0] == taxonomy.n_items:
             vectors = self._extra["vectors"]
             has_zeros = (abs(vectors).sum(axis=1) == 0).any()

@@ -13,7 +13,6 @@ from scipy.ndimage import gaussian_filter
 
 from cladify._kit.params import check_choice, check_int
 from cladify.errors import InvalidInput
-from cladify.maps._gaps import with_narrow_gaps
 from cladify.maps._islands import densest
 from cladify.plot._figure import make_axes, plain
 
@@ -132,7 +131,7 @@ def _map(ax: Axes, taxonomy: Taxonomy, nodes: np.ndarray, color: dict[int, str],
     tree = taxonomy.tree
     if taxonomy.points is None:
         raise InvalidInput("the taxonomy has no map: it was made without vectors. Use kind='tree'.")
-    points = with_narrow_gaps(taxonomy.points)
+    points = taxonomy.points
     shade = np.full(tree.n_leaves, _GREY[dark], dtype="<U7")
     for v in nodes.tolist():
         shade[tree.members(v)] = color[v]

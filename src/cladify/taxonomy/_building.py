@@ -13,6 +13,7 @@ from cladify.data._vectors import is_sparse
 from cladify.errors import InvalidInput, InvalidType
 from cladify.graphtree import Guide
 from cladify.maps import layout
+from cladify.maps._gaps import with_narrow_gaps
 from cladify.neighbors import NeighborGraph, neighbors
 from cladify.taxonomy._read.geometry import n_neighbors_for
 from cladify.taxonomy._steer.reading import levels_of, stability_at
@@ -69,8 +70,12 @@ def rank_sizes(tree: Tree, ranks: np.ndarray, full: Tree) -> list[tuple[int, flo
 
 
 def map_of(X: Any, full: Tree, graph: NeighborGraph, metric: str, n_jobs: int | None, report: Progress) -> np.ndarray:
-    """Where each item lies on the map; see :func:`cladify.layout`."""
+    """Where each item lies on the map; see :func:`cladify.layout`.
+
+    Islands are drawn nearer here, once: were it done where the map is shown, new items would move old ones there.
+    """
     near = graph.top(_MAP_NEIGHBORS) if graph.n_edges > _MAP_NEIGHBORS * graph.n_points else graph
     if X is None:
-        return layout(near, full, n_jobs=n_jobs, progress=report)
-    return layout(X, full, metric=metric, graph=near, n_jobs=n_jobs, progress=report)
+        return with_narrow_gaps(layout(near, full, n_jobs=n_jobs, progress=report)).astype(np.float32)
+    made = layout(X, full, metric=metric, graph=near, n_jobs=n_jobs, progress=report)
+    return with_narrow_gaps(made).astype(np.float32)
