@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["contrast", "measure"]
+__all__ = ["contrast", "measure", "ten_files"]
 
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 FAULTS = ("overlap", "over the edge", "cut", "pale", "bare")
@@ -33,7 +33,7 @@ def main(files: list[str]) -> int:
     faults = 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
         browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
-        for file in files or _ten(folder):
+        for file in files or ten_files(folder):
             explorer = Explorer(open_document(file), port=0).start()
             for width in (1280, 1920):
                 page = browser.new_page(viewport={"width": width, "height": width * 5 // 8})
@@ -49,7 +49,8 @@ def main(files: list[str]) -> int:
     return int(faults > 0)
 
 
-def _ten(folder: str) -> Any:
+def ten_files(folder: str) -> Any:
+    """The ten taxonomies of real data, each saved."""
     from benchmarks.ten import taxonomies
 
     for name, taxonomy in taxonomies():
