@@ -1,8 +1,8 @@
 """Accessibility of the explorer, by axe-core: ``python -m benchmarks.explore_axe [A.taxonomy …]``.
 
-Each taxonomy (or ten of real data) is opened in Chromium: light and dark, at 1280 and at 390 pixels; map, tree and disk,
-a group, the report, the columns, a search, and the dialogs of exporting, renaming, moving, merging and comparing. Faults
-that axe-core calls serious or critical, contrast among them, are printed. It ends with 1 where there is any.
+Each taxonomy (or ten of real data) is opened in Chromium, light and dark, at 1280 and at 390 pixels: map, tree and
+disk, a group, the report, the columns, a search, and the dialogs of exporting, renaming, moving, merging and comparing.
+Faults that axe-core calls serious or critical, contrast among them, are printed. It ends with 1 where there is any.
 """
 
 from __future__ import annotations
