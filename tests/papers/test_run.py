@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cladify.errors import CladifyError, FileError, InvalidInput
+from cladify.metrics import dendrogram_purity
 from cladify.papers import (
     PAPERS,
     Figure,
@@ -28,7 +31,8 @@ from cladify.papers import (
     verdict,
     worse_than,
 )
-from cladify.papers._data import DataMissing, unit_scores
+from cladify.papers._data import DataMissing, raw, unit_scores
+from cladify.papers._median import median_linkage
 from cladify.papers._row import CLAIMS, SETTINGS
 from cladify.papers._theorems import failures
 
@@ -227,6 +231,40 @@ def test_linkages_give_the_printed_digits_of_zoo_and_glass() -> None:
         assert abs(r.run(0) - r.published) <= 0.0006, r.key
 
 
+def test_what_a_table_tells_of_the_settings_gives_its_figures() -> None:
+    """One tree of raw rows in both tables, gHHC on rows less their mean: other readings are .5 and more away."""
+    try:
+        raw("spambase"), raw("glass")
+    except DataMissing as error:
+        pytest.skip(str(error))
+    told = {"k-means, spambase, MW", "random cut, spambase, MW", "GHHC, k-ary, glass, CKMM", "GHHC, k-ary, glass, MW"}
+    rows = [r for r in all_rows("normal", "N") if r.what in told]
+    assert len(rows) == len(told)
+    for r in rows:
+        assert verdict(r, Figure((r.run(0),))) == "reproduced", r.key
+
+
+def test_trees_under_one_metric_are_called_by_it() -> None:
+    for r in all_rows("all", "N"):
+        if "Perch(" in r.call or "Grinch(" in r.call:
+            assert "metric='sqeuclidean'" in r.call or r.table == "table 8", r.key
+
+
+def test_iris_is_the_copy_of_the_paper() -> None:
+    X = unit_scores("iris")
+    assert np.allclose(X[[34, 37]], X[9], atol=1e-6)  # UCI has three rows of 4.9, 3.1, 1.5, 0.1
+
+
+def test_median_linkage_holds_separated_blobs_together() -> None:
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), 20)
+    X = random.normal(size=(60, 2)) + 50.0 * y[:, None]
+    X[0] += 10.0  # an outlier of its blob
+    tree = median_linkage(X, 0.02)
+    tree.validate()
+    assert dendrogram_purity(tree, y) == 1.0
+
+
 def test_command(tmp_path, monkeypatch) -> None:
     import cladify.papers._run as module
     from cladify.cli import run
@@ -267,3 +305,18 @@ def test_the_page_says_what_was_not_run() -> None:
     shown = page([done, left], {done.key: Figure((1.0,)), left.key: Figure()}, [], {})
     assert "<p>Not a whole run: 1 of the 2 rows" in shown
     assert "Not a whole run" not in page([done], {done.key: Figure((1.0,))}, [], {})
+
+
+@pytest.mark.parametrize("letter", list(PAPERS))
+def test_quick_rows_are_as_good_as_recorded(tmp_path, letter: str) -> None:
+    """``cladify papers quick --check docs/papers.json`` without its slowest rows."""
+    page = Path(__file__).parents[2] / "docs" / "papers.json"
+    if not page.exists():
+        pytest.skip("no recorded figures beside an installed package")
+    recorded = load_figures(page)
+    quick = [r for r in all_rows("quick", letter) if r.key in recorded and recorded[r.key].seconds < 0.4]
+    assert len(quick) > 3
+    found = run_rows(quick, tmp_path / "papers.json")
+    assert [key for key, figure in found.items() if figure.failed] == []
+    moved = [r for r in quick if abs(found[r.key].mean - recorded[r.key].mean) > r.within]  # not the last digit's
+    assert worse_than(moved, found, recorded) == []

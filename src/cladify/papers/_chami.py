@@ -20,7 +20,7 @@ from cladify import objectives
 from cladify.errors import CladifyWarning
 from cladify.hyperbolic import decode
 from cladify.metrics import dendrogram_purity
-from cladify.papers._data import labels, unit_scores
+from cladify.papers._data import labels, raw, unit_scores
 from cladify.papers._row import Picture, Row
 from cladify.tree import Tree
 
@@ -71,7 +71,7 @@ CALLS: dict[tuple[str, str], tuple[str, Callable[..., Any]]] = {
     ),
     ("k-means", "paper"): ("BisectingKMeans()", cladify.BisectingKMeans),
     ("UFit", "paper"): ("UFit()", cladify.UFit),
-    ("gHHC", "paper"): ("GHHC()", cladify.GHHC),
+    ("gHHC", "paper"): ("GHHC().fit(X - X.mean(axis=0))", cladify.GHHC),
     ("HypHC", "paper"): (
         "HypHC(preset='paper', learning_rate=…, temperature=…)",
         partial(cladify.HypHC, preset="paper"),
@@ -95,8 +95,12 @@ CHEAP = (
 )
 IRIS = (
     "no copy of Iris gives the paper's costs: average and complete linkage have 7.911 and 8.329 on scikit-learn's, "
-    "7.918 and 7.988 on UCI's, 7.939 and 7.950 in print"
+    "7.918 and 7.988 on UCI's, 7.939 and 7.950 in print; with one value of UCI's changed by .1 complete linkage has "
+    "7.935 to 8.180 and 71.5 to 76.5 %, Ward's 7.916 to 7.948 and 73.8 to 76.7 %"
 )
+#: What copies of a set make: a share of the cost, points of purity. One value of Iris changed by .1 moves purity by up
+#: to 3 points; one of Spambase ten times as large moves costs by up to .0048, purity by 2.3 points.
+COPIES = {"iris": (0.01, 2.0), "spambase": (0.0015, 2.3)}
 
 
 @cache
@@ -107,6 +111,9 @@ def tree(name: str, method: str, setting: str, seed: int) -> Tree:
     if (method, setting) == ("HypHC", "paper"):
         return searched(name)
     model = make(random_state=seed) if method in SEEDED else make()
+    if method == "gHHC":  # figures taken over from its own paper, of features
+        X = raw(name)["X"]
+        return model.fit(X - X.mean(axis=0)).tree_
     return model.fit(0.5 * pdist(X, "cosine") if method == "ward" else X).tree_
 
 
@@ -267,7 +274,8 @@ def rows() -> Iterator[Row]:
             "H", "figure 3b", f"{name}, exact over greedy, cost", 1.0, run, call, name, within=0.001, tier="normal"
         )
     for i, (name, (_, tier)) in enumerate(SETS.items()):
-        copy = 0.01 * (COST["average"][i] or 1.0) if name == "iris" else 0.0  # no copy of Iris gives the paper's digits
+        share, points = COPIES.get(name, (0.0, 0.15))
+        copy = share * (COST["average"][i] or 1.0)
         for method, printed in COST.items():
             if printed[i] is None:
                 continue
@@ -320,7 +328,7 @@ def rows() -> Iterator[Row]:
                         name,
                         setting,
                         cause=cause_of(name, method),
-                        within=1.0 if name == "iris" or method in SEEDED else 0.15,
+                        within=max(points, 1.0 if method in SEEDED else 0.0),
                         tier=slow,
                         seeds=SEEDS if is_seeded(method, setting) else 1,
                     )
