@@ -37,7 +37,7 @@ def tutorial(browser: Browser, file: Path) -> None:
     shutil.copy(file, copy)
     explorer = Explorer(open_document(copy, title="docstrings"), port=0).start()
     page = opened(browser, explorer.url)
-    page.locator("#legend button").nth(1).click()
+    page.locator("#card .rows button").nth(1).click()
     take(page, "tutorial-card")
     page.get_by_role("button", name="Rename").click()
     page.locator("#new-name").fill("My own name")

@@ -1,6 +1,9 @@
 """The page in a real browser: paths, levels, search, keys, themes, faults."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,6 +109,18 @@ def test_no_serious_accessibility_fault(tab, explorer, width, scheme):
         page.wait_for_selector("dialog[open]")
         assert faults(page) == [], button
         page.keyboard.press("Escape")
+
+
+@pytest.mark.nightly
+def test_no_serious_accessibility_fault_in_any_place(many, colored, tmp_path):
+    """In a process of its own: in this one Playwright may be running already."""
+    pytest.importorskip("axe_playwright_python")
+    for name, taxonomy in (("many", many), ("colored", colored)):
+        taxonomy.save(tmp_path / f"{name}.taxonomy")
+    files = sorted(map(str, tmp_path.glob("*.taxonomy")))
+    command = [sys.executable, "-m", "benchmarks.explore_axe", *files]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_more_like_this_goes_there(page):

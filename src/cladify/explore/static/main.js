@@ -163,7 +163,7 @@ function showPath(node) {
     parts.push(make("button", { type: "button", "aria-current": v === node ? "true" : undefined, onclick: () => select(v, { zoom: true }) }, v.parent ? v.name : meta.title));
   }
   byId("path").replaceChildren(...parts);
-  byId("path").scrollLeft = 1e6; // the end of a long path is where one is
+  byId("path").scrollLeft = node.parent ? 1e6 : 0; // the end of a long path is where one is
 }
 
 function complain(error) { notify(error.message); }
