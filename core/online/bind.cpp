@@ -6,8 +6,12 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
+#include <numeric>
+#include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "online/buffer.hpp"
@@ -201,7 +205,7 @@ Array1<float> reaches(const G& g, In1<Node> leaf) {
     return to_numpy(std::move(out));
 }
 
-// All lists of neighbours of a tree as arrays, and back.
+// All lists of neighbours of a tree as arrays.
 template <class G>
 auto keep_lists(const G& g, const Tree& tree) {
     auto kept = g.lists().keep(tree.capacity());
@@ -209,21 +213,65 @@ auto keep_lists(const G& g, const Tree& tree) {
                           to_numpy(std::move(kept.weight)), to_numpy(std::move(kept.mine)),
                           to_numpy(std::move(kept.theirs)), to_numpy(std::move(kept.lost)));
 }
+// What was done to the lists since the last call; None where that is not known.
 template <class G>
-void restore_lists(G& g, const Tree& tree, In1<Node> from, In1<Node> to, In1<float> weight, In1<std::int8_t> mine,
-                   In1<std::int8_t> theirs, In1<std::int8_t> lost) {
+nb::object list_steps(G& g) {
+    auto steps = g.grown_lists().take_steps();
+    if (!steps) return nb::none();
+    return nb::make_tuple(to_numpy(std::move(steps->leaf)), to_numpy(std::move(steps->to)),
+                          to_numpy(std::move(steps->weight)), to_numpy(std::move(steps->what)));
+}
+// All lists as they stand in memory: where each begins, the edges, and which lists are not whole.
+template <class G>
+auto raw_lists(G& g, const Tree& tree) {
+    const auto& lists = g.grown_lists();
+    std::vector<std::int64_t> start{0};
+    std::vector<std::uint8_t> edges;
+    std::vector<std::int8_t> lost;
+    for (Node v = 0; v < tree.capacity(); ++v) {
+        start.push_back(start.back() + std::ssize(lists[v]));
+        lost.push_back(lists.lost(v));
+    }
+    edges.resize(static_cast<std::size_t>(start.back()) * sizeof(online::Edge));
+    for (Node v = 0; v < tree.capacity(); ++v)
+        if (!lists[v].empty())
+            std::memcpy(edges.data() + start[v] * sizeof(online::Edge), lists[v].data(),
+                        lists[v].size() * sizeof(online::Edge));
+    return nb::make_tuple(to_numpy(std::move(start)), to_numpy(std::move(edges)), to_numpy(std::move(lost)));
+}
+// Empty lists become stretches of these edges, and then take steps: tuples of columns, the oldest first.
+template <class G>
+void restore_lists(G& g, const Tree& tree, In1<std::int64_t> start, In1<std::uint8_t> edges, In1<std::int8_t> lost,
+                   nb::list changes, int threads) {
     auto& lists = g.grown_lists();
-    const std::size_t n = from.size();
-    require(to.size() == n && weight.size() == n && mine.size() == n && theirs.size() == n &&
-                lost.size() <= static_cast<std::size_t>(tree.capacity()),
-            "the columns of the lists of neighbours do not fit each other");
-    require_leaves(tree, from);
-    require_leaves(tree, to);
-    for (std::size_t i = 0; i < n; ++i) require(std::isfinite(weight.data()[i]), "a neighbour has no finite weight");
-    for (std::size_t i = 0; i < n; ++i)
-        lists.restore(from.data()[i], {to.data()[i], weight.data()[i], mine.data()[i] != 0, theirs.data()[i] != 0});
-    lists.check_restored({from.data(), n}, {to.data(), n});
-    for (std::size_t v = 0; v < lost.size(); ++v) lists.restore(static_cast<Node>(v), lost.data()[v] != 0);
+    std::vector<std::tuple<In1<Node>, In1<Node>, In1<float>, In1<std::uint8_t>>> later;
+    for (const auto& change : changes) {
+        const auto t = nb::cast<nb::tuple>(change);
+        later.emplace_back(nb::cast<In1<Node>>(t[0]), nb::cast<In1<Node>>(t[1]), nb::cast<In1<float>>(t[2]),
+                           nb::cast<In1<std::uint8_t>>(t[3]));
+    }
+    nb::gil_scoped_release release;
+    const std::int64_t nodes = tree.capacity();
+    const char* const unfit = "the columns of the lists of neighbours do not fit each other";
+    const std::size_t count = edges.size() / sizeof(online::Edge);
+    require(count * sizeof(online::Edge) == edges.size() &&
+                reinterpret_cast<std::uintptr_t>(edges.data()) % alignof(online::Edge) == 0 &&
+                lost.size() + 1 == start.size() && std::ssize(view(lost)) <= nodes,
+            unfit);
+    require_starts(view(start), count, unfit);
+    lists.hold(view(start), {reinterpret_cast<const online::Edge*>(edges.data()), count});
+    std::vector<std::int8_t> has_lost(nodes, 0);
+    std::copy_n(lost.data(), lost.size(), has_lost.begin());
+    for (const auto& [leaf, to, weight, what] : later) {
+        require(to.size() == leaf.size() && weight.size() == leaf.size() && what.size() == leaf.size(), unfit);
+        require_within(view(leaf), 0, nodes, "a list of neighbours belongs to no leaf");
+        for (std::size_t i = 0; i < leaf.size(); ++i)
+            lists.take(leaf.data()[i], to.data()[i], weight.data()[i], what.data()[i], has_lost);
+    }
+    Team team(threads);
+    std::random_device device;
+    lists.check_restored(tree, (std::uint64_t{device()} << 32) | device(), team);
+    for (Node v = 0; v < nodes; ++v) lists.restore(v, tree.is_leaf(v) && has_lost[v] != 0);
 }
 
 void bind_live_tree(nb::module_& m) {
@@ -235,7 +283,10 @@ void bind_live_tree(nb::module_& m) {
         .def("insert", &insert_into<G>)
         .def("reach", &reaches<G>)
         .def("lists", &keep_lists<G>)
-        .def("restore_lists", &restore_lists<G>)
+        .def("raw_lists", &raw_lists<G>)
+        .def("list_steps", &list_steps<G>)
+        .def("restore_lists", &restore_lists<G>, nb::keep_alive<1, 4>(), nb::arg("tree"), nb::arg("start"),
+             nb::arg("edges"), nb::arg("lost"), nb::arg("changes"), nb::arg("threads"))
         .def("mend", &of_lists<G, &G::mend>)
         .def("remove", &remove_from<G>)
         .def("nearby", &nearby<G>)
@@ -291,7 +342,9 @@ void bind_levels(nb::module_& m) {
         .def("insert", &insert_into<L>)
         .def("reach", &reaches<L>)
         .def("lists", &keep_lists<L>)
-        .def("restore_lists", &restore_lists<L>)
+        .def("raw_lists", &raw_lists<L>)
+        .def("restore_lists", &restore_lists<L>, nb::keep_alive<1, 4>(), nb::arg("tree"), nb::arg("start"),
+             nb::arg("edges"), nb::arg("lost"), nb::arg("changes"), nb::arg("threads"))
         .def("mend", &of_lists<L, &L::mend>)
         .def("remove", &remove_from<L>)
         .def("nearby", &nearby<L>)

@@ -1,26 +1,25 @@
 // Nearest neighbours of leaves that come and go: everyone's list of nearest, and who has whom in theirs.
 #pragma once
 #include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/team.hpp"
 #include "mutable/tree.hpp"
+#include "online/edge_list.hpp"
 
 namespace cladify::online {
-
-using live::kNone;
-using live::Node;
-
-struct Edge {
-    Node to;
-    float weight;
-    bool mine, theirs;  // whether the owner counts `to` among its nearest, and the other way round
-};
 
 class NeighborLists {
 public:
@@ -31,24 +30,24 @@ public:
         edges_.resize(std::max(nodes, 2 * edges_.size()));
         bounds_.resize(edges_.size());
     }
-    const std::vector<Edge>& operator[](Node leaf) const { return edges_[leaf]; }
+    std::size_t size() const { return edges_.size(); }
+    const EdgeList& operator[](Node leaf) const { return edges_[leaf]; }
     int neighbors() const { return k_; }
     int own(Node leaf) const { return bounds_[leaf].own; }
-    Edge* find(Node leaf, Node to) {
-        for (Edge& e : edges_[leaf])
+    const Edge* find(Node leaf, Node to) const {
+        for (const Edge& e : edges_[leaf])
             if (e.to == to) return &e;
         return nullptr;
     }
     // `to` is among the nearest of `leaf` from now on.
     void add(Node leaf, Node to, float weight) {
-        Edge* e = find(leaf, to);
-        if (e != nullptr) {
+        if (const Edge* e = find(leaf, to)) {
             weight = e->weight;
-            e->mine = true;
-            find(to, leaf)->theirs = true;
+            tie(leaf, to, true, e->theirs);
+            tie(to, leaf, find(to, leaf)->mine, true);
         } else {
-            edges_[leaf].push_back({to, weight, true, false});
-            edges_[to].push_back({leaf, weight, false, true});
+            push(leaf, {to, weight, true, false});
+            push(to, {leaf, weight, false, true});
         }
         ++bounds_[leaf].own;
         bounds_[leaf].least = std::min(bounds_[leaf].least, weight);
@@ -87,6 +86,7 @@ public:
     void set_whole(Node u) {
         bounds_[u].lost = false;
         count(u);
+        note(u, kNone, 0.0f, What::kWhole);
     }
     // Whether some of the nearest of `u` have gone since the last search among all: those that came for them may not be
     // the nearest there are.
@@ -102,10 +102,11 @@ public:
     }
     // `far` is no longer among the nearest of `u`.
     void drop(Node u, Node far) {
-        Edge* e = find(u, far);
-        e->mine = false;
-        find(far, u)->theirs = false;
-        if (!e->theirs) {
+        const bool theirs = find(u, far)->theirs;
+        if (theirs) {
+            tie(u, far, false, true);
+            tie(far, u, true, false);
+        } else {
             erase(u, far);
             erase(far, u);
         }
@@ -129,12 +130,14 @@ public:
             erase(e.to, x);
             if (!e.theirs) continue;
             bounds_[e.to].lost = true;
+            note(e.to, kNone, 0.0f, What::kLost);
             if (--bounds_[e.to].own == 0 || e.weight <= bounds_[e.to].least) measure(e.to);
             count(e.to);
         }
-        edges_[x].clear();
+        edges_[x] = {};
         waiting_ -= bounds_[x].waits;
         bounds_[x] = {};
+        note(x, kNone, 0.0f, What::kClear);
     }
 
     // All lists, in the order in which they are searched, and whose are not whole: what is kept in a file.
@@ -157,36 +160,78 @@ public:
         }
         return out;
     }
-    // Fills empty lists. Takes one edge, and whether one of the nearest has gone.
-    void restore(Node from, const Edge& edge) { edges_[from].push_back(edge); }
-    // Throws unless the lists of every two leaves agree: edges (from, to), `from` ascending, counted by both ends.
-    // Counting sort by `to` gives the edges that lead to each leaf, by ascending `from`, to compare its own list with.
-    void check_restored(std::span<const Node> from, std::span<const Node> to) const {
-        std::vector<std::size_t> start(edges_.size() + 1, 0), place;
-        for (const Node v : to) ++start[static_cast<std::size_t>(v) + 1];
-        for (std::size_t v = 0; v < edges_.size(); ++v) start[v + 1] += start[v];
-        place.assign(start.begin(), start.end() - 1);
-        std::vector<Edge> back(to.size());
-        std::size_t i = 0;
-        for (std::size_t v = 0; v < edges_.size(); ++v)
-            for (const Edge& e : edges_[v]) {
-                if (from[i++] != static_cast<Node>(v)) throw std::domain_error("lists of neighbours are out of order");
-                back[place[e.to]++] = {static_cast<Node>(v), e.weight, e.theirs, e.mine};
-            }
-        std::vector<Edge> own;
-        for (std::size_t v = 0; v < edges_.size(); ++v) {
-            own = edges_[v];
-            std::sort(own.begin(), own.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
-            int count = 0;
-            bool good = own.size() == start[v + 1] - start[v];
-            for (std::size_t j = 0; good && j < own.size(); ++j) {
-                const Edge &e = own[j], &o = back[start[v] + j];
-                count += e.mine;
-                good = e.to == o.to && e.weight == o.weight && e.mine == o.mine && e.theirs == o.theirs &&
-                       (e.mine || e.theirs) && e.to != static_cast<Node>(v) && (j == 0 || own[j - 1].to < e.to);
-            }
-            if (!good || count > k_) throw std::domain_error("lists of neighbours do not agree");
+    // What was done to single lists, one step after another, from which whoever has the lists of before makes those of
+    // now. `what` is a What and two ties.
+    enum class What : std::uint8_t { kPush, kTie, kErase, kClear, kLost, kWhole };
+    struct Steps {
+        std::vector<Node> leaf, to;
+        std::vector<float> weight;
+        std::vector<std::uint8_t> what;
+    };
+    // The steps since the last call; from the first call on they are noted. Nothing where there were so many that all
+    // lists are shorter.
+    std::optional<Steps> take_steps() {
+        std::optional<Steps> out;
+        if (is_noting_) out = std::exchange(steps_, {});
+        is_noting_ = true;
+        return out;
+    }
+    // Takes one of these steps; `has_lost` is by leaf.
+    void take(Node leaf, Node to, float weight, std::uint8_t what, std::vector<std::int8_t>& has_lost) {
+        const bool mine = what & 2, theirs = what & 1;
+        EdgeList& list = edges_[leaf];
+        const auto kind = static_cast<What>(what >> 2);
+        if (kind == What::kPush) list.push_back({to, weight, mine, theirs});
+        if (kind == What::kTie || kind == What::kErase) {
+            if (find(leaf, to) == nullptr) throw std::domain_error("a neighbour that is not there");
+            if (kind == What::kErase) return remove(leaf, to);
+            Edge& e = *list.find(to);
+            e.mine = mine, e.theirs = theirs;
         }
+        if (kind == What::kClear) list = {};
+        if (kind >= What::kClear) has_lost[leaf] = kind == What::kLost;
+    }
+    // The lists of leaves 0, 1, … are stretches of these edges, which stay where they are and outlive the lists.
+    void hold(std::span<const std::int64_t> start, std::span<const Edge> edges) {
+        for (std::size_t v = 0; v + 1 < start.size(); ++v)
+            edges_[v] = EdgeList(edges.subspan(start[v], start[v + 1] - start[v]));
+    }
+    // Throws unless the lists are those of leaves, and those of every two agree. Each edge is counted by the one end
+    // and taken off by the other, as a number drawn from a key that is new each time: the sum is nothing only where
+    // they agree, and no file can be made to pass.
+    void check_restored(const live::Tree& tree, std::uint64_t key, Team& team) const {
+        const auto n = static_cast<std::int64_t>(edges_.size());
+        std::vector<std::vector<Node>> seen(team.threads());
+        std::atomic<std::uint64_t> sum = 0;
+        std::atomic<bool> good = true;
+        team.split(n, kPiece, [&](std::int64_t first, std::int64_t last, int thread) {
+            std::vector<Node>& by = seen[thread];
+            by.resize(edges_.size(), kNone);
+            std::uint64_t own = 0;
+            bool fine = true;
+            for (Node v = static_cast<Node>(first); v < last; ++v) {
+                int count = 0;
+                fine &= edges_[v].empty() || (tree.is_alive(v) && tree.is_leaf(v));
+                for (const Edge& e : edges_[v]) {
+                    std::uint8_t tie[2];  // truths only if these are 0 or 1
+                    std::memcpy(tie, reinterpret_cast<const char*>(&e) + offsetof(Edge, mine), 2);
+                    if (e.to < 0 || e.to >= tree.capacity() || tie[0] > 1 || tie[1] > 1) {
+                        fine = false;
+                        break;
+                    }
+                    fine &= tree.is_leaf(e.to) && e.to != v && by[e.to] != v && tie[0] + tie[1] > 0 &&
+                            std::isfinite(e.weight);
+                    by[e.to] = v;
+                    count += tie[0];
+                    own += v < e.to ? drawn(key, v, e.to, e.weight, tie[0], tie[1])
+                                    : -drawn(key, e.to, v, e.weight, tie[1], tie[0]);
+                }
+                fine &= count <= k_;
+            }
+            sum += own;
+            if (!fine) good = false;
+        });
+        if (!good || sum != 0) throw std::domain_error("lists of neighbours do not agree");
     }
     void restore(Node leaf, bool lost) {
         bounds_[leaf].lost = lost;
@@ -225,6 +270,20 @@ public:
 
 private:
     static constexpr std::size_t kLine = 64 / sizeof(Edge);  // edges of a line of the cache
+    static constexpr std::size_t kSteps = 8;                 // that are noted, for each list
+    static constexpr std::int64_t kPiece = 1 << 14;          // lists that a thread checks at a time
+
+    static std::uint64_t drawn(std::uint64_t key, Node a, Node b, float weight, unsigned of_a, unsigned of_b) {
+        const auto mix = [](std::uint64_t x) {
+            x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+            x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;
+            return x ^ (x >> 32);
+        };
+        const std::uint64_t ends =
+            (static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32) | static_cast<std::uint32_t>(b);
+        const std::uint64_t rest = (std::uint64_t{std::bit_cast<std::uint32_t>(weight)} << 2) | (2 * of_a + of_b);
+        return mix(mix(ends ^ key) + rest);
+    }
 
     // How many of the edges of a leaf are its own nearest, and the smallest weight of these.
     struct Bound {
@@ -257,15 +316,42 @@ private:
                 bound.least = std::min(bound.least, e.weight);
             }
     }
+    void push(Node owner, const Edge& edge) {
+        edges_[owner].push_back(edge);
+        note(owner, edge.to, edge.weight, What::kPush, edge.mine, edge.theirs);
+    }
+    void tie(Node owner, Node to, bool mine, bool theirs) {
+        Edge& e = *edges_[owner].find(to);
+        e.mine = mine, e.theirs = theirs;
+        note(owner, to, 0.0f, What::kTie, mine, theirs);
+    }
     void erase(Node owner, Node to) {
-        *find(owner, to) = edges_[owner].back();
+        remove(owner, to);
+        note(owner, to, 0.0f, What::kErase);
+    }
+    void remove(Node owner, Node to) {
+        *edges_[owner].find(to) = edges_[owner].back();
         edges_[owner].pop_back();
+    }
+    void note(Node leaf, Node to, float weight, What what, bool mine = false, bool theirs = false) {
+        if (!is_noting_) return;
+        if (steps_.leaf.size() >= kSteps * (edges_.size() + 64)) {
+            is_noting_ = false;
+            steps_ = {};
+            return;
+        }
+        steps_.leaf.push_back(leaf);
+        steps_.to.push_back(to);
+        steps_.weight.push_back(weight);
+        steps_.what.push_back(static_cast<std::uint8_t>(4 * static_cast<unsigned>(what) + 2 * mine + theirs));
     }
 
     int k_;
-    std::vector<std::vector<Edge>> edges_;  // of a leaf
-    std::vector<Bound> bounds_;             // of a leaf
-    std::vector<Node> short_;               // leaves that wait, and some that no longer do
+    std::vector<EdgeList> edges_;  // of a leaf
+    std::vector<Bound> bounds_;    // of a leaf
+    std::vector<Node> short_;      // leaves that wait, and some that no longer do
+    bool is_noting_ = false;
+    Steps steps_;
     std::size_t waiting_ = 0;
 };
 

@@ -26,6 +26,7 @@ __all__ = ["Arrived", "GrowingRows", "growing_neighbors"]
 
 _EXACT, _FEW = 20_000, 64  # rows up to which all are looked at, of their own accord and where cells are asked for
 _QUERIES, _COLUMNS = 1024, 2048  # rows and columns of a block of scores
+_ROOM = 16  # part of the rows from a file for which there is room left
 _ALONE = 1 << 25  # products up to which one thread is enough
 _LOWEST = np.finfo(np.float32).min
 
@@ -57,6 +58,7 @@ class GrowingRows:
         self._bias = np.empty(0, dtype=np.float32)
         self._reach = np.empty(0, dtype=np.float32)  # score from which on a row is among the nearest of this one
         self._free: list[int] = []
+        self._written = np.empty(0, dtype=bool)  # whether a slot has got a row since changed_slots() was last asked
         self._used = 0
         self._count = 0
         self._cells: GrowingCells | None = None
@@ -145,8 +147,8 @@ class GrowingRows:
         return keys
 
     def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Values and arrays that say all there is to say."""
-        arrays: dict[str, np.ndarray] = {"z": self._z[: self._used], "bias": self._bias[: self._used]}
+        """Values and arrays that say all there is to say; rows are those in use here, not a copy."""
+        arrays: dict[str, np.ndarray] = {"z": self._z[: self._used], "bias": self._bias[: self._used].copy()}
         arrays["free"] = np.array(self._free, dtype=np.int32)
         if self._cells is not None:
             arrays |= {"centre": self._cells.centre, "list": self._cells.lists_of(self._there())}
@@ -156,10 +158,17 @@ class GrowingRows:
 
     def load(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Fills an empty object from the result of :meth:`dump`."""
-        self._z, self._bias = arrays["z"].copy(), arrays["bias"].copy()
-        self._reach = np.full(len(self._bias), np.inf, dtype=np.float32)
+        self._used = len(arrays["bias"])
+        self._z = arrays["z"]
+        if len(self._z) == self._used:  # else it comes with room behind, and is ours
+            self._z = np.zeros((self._used + self._used // _ROOM, self._z.shape[1]), dtype=np.float32)
+            self._z[: self._used] = arrays["z"]
+        size = len(self._z)
+        self._bias = np.full(size, -np.inf, dtype=np.float32)
+        self._bias[: self._used] = arrays["bias"]
+        self._reach = np.full(size, np.inf, dtype=np.float32)
+        self._written = np.zeros(size, dtype=bool)
         self._free = arrays["free"].tolist()
-        self._used = len(self._bias)
         self._count, self._trained = len(self._there()), meta["trained"]
         if "list" in arrays:
             self._cells = GrowingCells(
@@ -186,9 +195,17 @@ class GrowingRows:
             self._z = grown
             more = np.full(size - len(self._bias), np.inf, dtype=np.float32)
             self._bias, self._reach = np.concatenate([self._bias, -more]), np.concatenate([self._reach, more])
+            self._written = np.concatenate([self._written, np.zeros(len(more), dtype=bool)])
         slots = np.array([*again, *range(self._used, need)], dtype=np.int32)
         self._used = need
+        self._written[slots] = True
         return slots
+
+    def changed_slots(self) -> np.ndarray:
+        """Slots that have got rows since the last call."""
+        slots = np.flatnonzero(self._written)
+        self._written[slots] = False
+        return slots.astype(np.int32)
 
     # --- searching ----------------------------------------------------------------------------------------------------
 

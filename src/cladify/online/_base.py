@@ -198,7 +198,7 @@ class OnlineTree(ClusterMixin, InFolder):
     @locked
     def ids_(self) -> np.ndarray:
         """Ids of the items, in order of arrival: leaf i of :attr:`tree_` is item ``ids_[i]``."""
-        return self._begin().items.ids
+        return self._begin().items.ids.copy()
 
     @property
     @locked

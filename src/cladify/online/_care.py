@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Hashable
 from contextlib import closing, suppress
@@ -15,7 +16,8 @@ from cladify._kit.progress import Progress
 from cladify._kit.system import OPEN_FLAGS
 from cladify.errors import CladifyError, FileError
 from cladify.online._base import OnlineTree
-from cladify.online._storage import NAME, Content, connect, read_folder
+from cladify.online._patches import patches_of
+from cladify.online._storage import NAME, Content, connect, files_of, read_folder
 
 __all__ = ["backup", "check", "rescue"]
 
@@ -65,6 +67,8 @@ def backup(folder: Any, to: Any) -> None:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | OPEN_FLAGS, 0o600))
         with closing(connect(source, "ro")) as held, closing(sqlite3.connect(target)) as copy:
             held.backup(copy)
+            for name in files_of(copy):
+                shutil.copyfile(source.with_name(name), target.with_name(name), follow_symlinks=False)
     except (OSError, sqlite3.Error) as error:
         with suppress(OSError):
             target.unlink(missing_ok=True)
@@ -91,7 +95,8 @@ def rescue(folder: Any, to: Any) -> dict[str, Any]:
     kind = OnlineTree._methods.get(content.meta.get("class", ""))
     if kind is None:
         raise FileError(f"{folder} does not say which tree it holds; nothing can be rescued.")
-    whole = content._replace(changes=[])
+    patches = patches_of(content)
+    whole = content._replace(changes=patches)
     try:
         online: Any = OnlineTree._from(whole, Path(folder), None)
     except CladifyError as error:
@@ -99,7 +104,7 @@ def rescue(folder: Any, to: Any) -> dict[str, Any]:
         online = kind(**content.meta["parameters"])
         _rebuild(online, content, lost)
     state, replayed = online._begin(), 0
-    for change in content.changes:
+    for change in content.changes[len(patches) :]:
         try:
             online._replay(state, change)
             replayed += 1

@@ -22,6 +22,7 @@ from cladify._kit.container import first_line
 from cladify._kit.progress import Progress
 from cladify.errors import FileError, InvalidInput
 from cladify.online._labels import StableLabels
+from cladify.online._patches import Mark, marked, patch, patched
 from cladify.online._snapshot import dump, load
 from cladify.online._state import State, Undo
 from cladify.online._storage import Change, Content, Store, pack, read_folder
@@ -57,6 +58,7 @@ class InFolder(BaseEstimator):
     _store: Store | None
     _undo: Undo | None
     _read_only: Path | None
+    _mark: Mark | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -156,7 +158,7 @@ class InFolder(BaseEstimator):
             state = self._rebuild(self._state, undo)
         state.first_version = max(state.first_version, self._state.version + 1 - state.version)
         self._state = state
-        self._undo = None
+        self._undo = self._mark = None
 
     def _rebuild(self, old: State, undo: Undo) -> State:
         """A state with the items that ``old`` held before the change."""
@@ -244,6 +246,65 @@ class InFolder(BaseEstimator):
         return online
 
     @classmethod
+    def _read_marked(cls, folder: Any) -> Self:
+        """The tree of a folder, in memory alone, that can be brought back by what has changed: `_save_changes`."""
+        store = Store(folder, sync=False, create=False)
+        try:
+            content, at = store.read(), store.at()
+            with _damage_said(store.folder):
+                content = patched(content)
+            online = cls._from(content, store.folder, store)
+            if at is not None and not content.changes:
+                online._mark = marked(at, online._begin(), content.arrays)
+        finally:
+            store.close()
+        return online
+
+    @locked
+    def _save_marked(self, folder: Any) -> None:
+        """All of the tree in a new folder, which it lets go of; see `_save_changes`."""
+        state, store = self._begin(), Store(folder, sync=True, create=True)
+        try:
+            meta, arrays = self._dump(state, raw=True)
+            with store.transaction():
+                store.write(meta, arrays, files=True)
+            at = store.at()
+        finally:
+            store.close()
+        self._mark = None if at is None else marked(at, state, arrays)
+
+    @locked
+    def _save_changes(self, folder: Any) -> bool:
+        """Write what has changed since the folder was read or written: one transaction, which survives a power cut.
+
+        False where it holds something else by now, or all is better written anew; nothing is written then.
+        """
+        state, mark = self._begin(), self._mark
+        if mark is None:
+            return False
+        try:
+            store = Store(folder, sync=True, create=False)
+        except FileError:
+            return False
+        try:
+            if store.at() != mark.at:
+                return False
+            self._mark = None  # what has changed is known once
+            found = patch(mark, state, self._own_arrays(state))
+            if found is None:
+                return False
+            meta, arrays, after = found
+            record = pack(meta, arrays)
+            if store.is_long(len(record)):
+                return False
+            with store.transaction():
+                store.append(record, patch=True)
+            self._mark = after._replace(at=(mark.at[0], mark.at[1] + 1))
+            return True
+        finally:
+            store.close()
+
+    @classmethod
     def _from(cls, content: Content, folder: Path, store: Store | None) -> Self:
         with _damage_said(folder):
             kind = cls._methods.get(content.meta["class"])
@@ -296,7 +357,7 @@ class InFolder(BaseEstimator):
     @locked
     def __getstate__(self) -> dict[str, Any]:
         """The state of a copy; it stands alone, without the folder."""
-        own = ("_state", "_store", "_undo", "_own_lock", "_read_only")
+        own = ("_state", "_store", "_undo", "_own_lock", "_read_only", "_mark")
         state = self._begin() if "_state" in self.__dict__ else None
         kept: dict[str, Any] = {k: v for k, v in super().__getstate__().items() if k not in own}
         if state is not None and state.tree is not None:
@@ -329,15 +390,17 @@ class InFolder(BaseEstimator):
             raise InvalidInput(f"{odd[0]}={parameters[odd[0]]!r} cannot be written to a file; names and numbers can.")
         return parameters
 
-    def _dump(self, state: State) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        meta, arrays = dump(state, self._own_arrays(state))
+    def _dump(self, state: State, *, raw: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        meta, arrays = dump(state, self._own_arrays(state), "raw" if raw else "columns")
         names = getattr(self, "feature_names_in_", None)
         about = {"class": type(self).__name__, "method": self._method, "parameters": self._kept_parameters()}
         return {**about, "columns": None if names is None else list(names), "state": meta}, arrays
 
     def _restore(self, content: Content, store: Store | None) -> State:
-        state = self._new_state()
-        self._restored(state, load(state, content.meta["state"], content.arrays))
+        state, content = self._new_state(), patched(content)
+        state.patched_lists = list(content.lists)
+        room = {"search_z": content.rooms["search_z"]} if "search_z" in content.rooms else {}
+        self._restored(state, load(state, content.meta["state"], content.arrays | room))
         with nullcontext() if store is None or not content.changes else store.replaying() as note:
             for change in content.changes:
                 if note is not None:

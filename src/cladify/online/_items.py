@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from cladify.errors import InvalidInput
 
-__all__ = ["Items"]
+__all__ = ["Items", "numbers_in"]
 
 
 class Items:
@@ -20,8 +21,8 @@ class Items:
         self._next = 0  # the id that is given to an item that comes without one
         self._leaf = np.empty(0, dtype=np.int32)  # of a slot
         self._slot_of = np.empty(0, dtype=np.int32)  # of a leaf
-        self._owner: dict[int, Hashable] = {}  # id of a slot's item
         self._weight = np.empty(0)  # of a slot
+        self._arrays: tuple[np.ndarray, np.ndarray] | None = None  # ids and slots in order of arrival
 
     def __len__(self) -> int:
         return len(self._slot)
@@ -32,11 +33,19 @@ class Items:
     @property
     def ids(self) -> np.ndarray:
         """All ids in order of arrival: an array of int64 where all fit, of objects otherwise."""
-        return as_ids(self._slot)
+        return self._in_order()[0]
 
     @property
     def slots(self) -> np.ndarray:
-        return np.fromiter(self._slot.values(), dtype=np.int32, count=len(self._slot))
+        return self._in_order()[1]
+
+    def _in_order(self) -> tuple[np.ndarray, np.ndarray]:
+        if self._arrays is None:
+            slots = np.fromiter(self._slot.values(), dtype=np.int32, count=len(self._slot))
+            self._arrays = as_ids(self._slot), slots
+            for array in self._arrays:
+                array.flags.writeable = False
+        return self._arrays
 
     @property
     def leaves(self) -> np.ndarray:
@@ -52,9 +61,6 @@ class Items:
     def leaf_slots(self) -> np.ndarray:
         """Slots by leaf, for all at once."""
         return self._slot_of
-
-    def id_of(self, slot: int) -> Hashable:
-        return self._owner[slot]
 
     def new(self, ids: Any, count: int) -> list[Hashable]:
         """Ids for ``count`` items that are about to come: those given, checked, or the next numbers."""
@@ -94,11 +100,9 @@ class Items:
         self._leaf = _put(self._leaf, slots, leaves)
         self._slot_of = _put(self._slot_of, leaves, slots)
         self._weight = _put(self._weight, slots, weight)
-        for item, slot in zip(ids, slots.tolist(), strict=True):
-            self._slot[item] = slot
-            self._owner[slot] = item
-            if isinstance(item, int) and item >= self._next:
-                self._next = item + 1
+        self._arrays = None
+        self._slot.update(zip(ids, slots.tolist(), strict=True))
+        self._next = max(self._next, 1 + max(numbers_in(ids), default=-1))
 
     def dump(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         slots = self.slots
@@ -111,8 +115,8 @@ class Items:
 
     def forget(self, ids: list[Hashable]) -> None:
         """Drops items; those that are gone already are passed over, so that an interrupted call can be repeated."""
+        self._arrays = None
         for item in ids:
-            self._owner.pop(self._slot.get(item, -1), None)
             self._slot.pop(item, None)
 
     def entries(self) -> dict[Hashable, int]:
@@ -155,6 +159,13 @@ def _plain(item: Any) -> Any:
 
 def as_ids(ids: Iterable[Hashable]) -> np.ndarray:
     values = list(ids)
-    if all(isinstance(item, int) and -(2**63) <= item < 2**63 for item in values):
-        return np.array(values, dtype=np.int64)
+    with suppress(OverflowError):
+        if all(issubclass(kind, int) for kind in set(map(type, values))):
+            return np.array(values, dtype=np.int64)
     return np.array(values, dtype=object)
+
+
+def numbers_in(ids: Collection[Hashable]) -> Collection[int]:
+    """Those of some ids that are whole numbers; all of them, as they are, where all are."""
+    kinds = set(map(type, ids))
+    return ids if kinds <= {int} else [item for item in ids if isinstance(item, int)]  # type: ignore[return-value]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from cladify import _core
-from cladify._kit.parallel import one_blas_thread
+from cladify._kit.parallel import one_blas_thread, resolve_jobs
 from cladify.online._base import OnlineTree
-from cladify.online._state import LISTS, State
+from cladify.online._snapshot import raw_lists
+from cladify.online._state import State
 
 __all__ = ["NeighborTree"]
 
@@ -124,12 +125,9 @@ class NeighborTree(OnlineTree):
     def _restored(self, state: State, parts: dict[str, dict[str, np.ndarray]]) -> None:
         state.graph = self._make_graph(state)
         if len(state.items):
-            if parts["graph"]["from"].max(initial=-1) >= len(parts["graph"]["lost"]):
-                raise ValueError("a list of neighbours belongs to no leaf")
-            lost = parts["graph"]["lost"]
-            is_leaf = np.isin(np.arange(len(lost)), state.items.leaves)
-            columns = parts["graph"] | {"lost": lost * is_leaf}
-            state.graph.restore_lists(state.tree, *(columns[name] for name in LISTS))
+            columns = raw_lists(parts["graph"], state.tree.capacity)
+            state.graph.restore_lists(state.tree, *columns, state.patched_lists, resolve_jobs(self.n_jobs))
+            state.patched_lists = []
             self._note_reach(state, state.items.slots)
 
 

@@ -66,6 +66,7 @@ class State:
         self.frozen: tuple[int, Tree, np.ndarray] | None = None
         self.kept: np.ndarray | None = None  # the rows as they came, by leaf, for methods that need them
         self.graph: Any = None  # of neighbours, for methods that keep one
+        self.patched_lists: list[tuple[np.ndarray, ...]] = []  # of neighbours, while the state is read from a folder
         self.buffer: Any = None  # of clusters, for a method that keeps one
         self.counts = [0, 0, 0]  # rearrangements of the tree so far, by kind
         self.seconds = 0.0  # that changes took

@@ -1,8 +1,8 @@
 """``tree.sqlite``: the snapshot of an online tree and the changes since, in SQLite with a write-ahead log.
 
-A change is one transaction. Snapshot arrays are blobs of at most 256 MB, each with a checksum; a new snapshot and the
-removal of the changes before it are one transaction, too. A change at which two opens in a row ended the process is set
-aside.
+A change is one transaction. Snapshot arrays are blobs of at most 256 MB, each with a checksum, or files beside the
+database; a new snapshot and the removal of the changes before it are one transaction, too. A change at which two opens
+in a row ended the process is set aside.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import contextlib
 import json
 import math
 import os
+import re
+import secrets
 import sqlite3
 import struct
 import warnings
@@ -24,15 +26,21 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from cladify.errors import CladifyWarning, FileError
+from cladify.online._storage.mapped import map_file, write_file
 from cladify.online._storage.owner import Owner, check_plain, create_plain
 from cladify.online._storage.packing import array_type, unpack
 
-__all__ = ["NAME", "Change", "Content", "Store", "connect", "read", "read_folder"]
+__all__ = ["NAME", "Change", "Content", "Store", "connect", "files_of", "read", "read_folder"]
 
 NAME = "tree.sqlite"
 _APPLICATION, _FORMAT = 0x636C6164, 2
+_PATCHED = 3  # the format where there are patches, or files beside
 _PART = 1 << 28  # bytes of a blob; SQLite takes up to 10^9
 _GROWN = 64 << 20  # bytes of changes that a snapshot is worth, at least
+_PATCHES = 0.5  # bytes of patches, as a share of those of the snapshot, at which a new one is due
+_FILE = re.compile(r"[a-z_]{1,40}\.[0-9a-f]{16}")
+_LARGE = 1 << 20  # bytes of an array that may have a file of its own
+_READ = 1 << 22  # bytes that are read at a time
 _LOG = 4096  # pages of the write-ahead log that are copied into the database at a time
 _DAMAGE = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, struct.error, sqlite3.DatabaseError)
 _SCHEMA = (
@@ -62,6 +70,8 @@ class Content(NamedTuple):
     arrays: dict[str, np.ndarray]
     changes: list[Change]
     made: str  #: when the snapshot was made
+    rooms: dict[str, np.ndarray]  #: arrays with room behind them
+    lists: tuple[tuple[np.ndarray, ...], ...] = ()  #: of neighbours, from patches that were put in
 
 
 class Store:
@@ -203,9 +213,11 @@ class Store:
             self._grown, self._size = grown, size
             raise
 
-    def append(self, payload: bytes) -> None:
+    def append(self, payload: bytes, *, patch: bool = False) -> None:
         """One more change, inside a transaction."""
         with _said(self.folder):
+            if patch:
+                self._database.execute(f"PRAGMA user_version = {_PATCHED}")
             self._database.execute(
                 "INSERT INTO changes SELECT 1 + max(coalesce((SELECT max(number) FROM changes), 0), "
                 "coalesce((SELECT max(number) FROM aside), 0)), ?, ?, ?",
@@ -213,11 +225,21 @@ class Store:
             )
         self._grown += len(payload)
 
-    def write(self, meta: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """A snapshot instead of the old one and all changes, inside a transaction."""
+    def write(self, meta: dict[str, Any], arrays: dict[str, np.ndarray], *, files: bool = False) -> None:
+        """A snapshot instead of the old one and all changes, inside a transaction.
+
+        With ``files`` large arrays become files beside the database, which are mapped, not read.
+        """
+        large = [name for name, array in arrays.items() if files and array.nbytes >= _LARGE]
         with _said(self.folder):
             for table in ("arrays", "changes"):
                 self._database.execute(f"DELETE FROM {table}")
+            self._database.execute(f"PRAGMA user_version = {_PATCHED if files else _FORMAT}")
+            token = secrets.token_hex(8)
+            self._put("token", token)
+            held = {name: write_file(self.folder / f"{name}.{token}", arrays[name]) for name in large}
+            self._put("files", held)
+            arrays = {name: array for name, array in arrays.items() if name not in held}
             text = json.dumps(meta)
             self._put("meta", [text, zlib.crc32(text.encode())])
             self._put("made", _now())
@@ -235,6 +257,21 @@ class Store:
     def is_better_whole(self, more: int) -> bool:
         """Whether a snapshot is due rather than a change of ``more`` bytes."""
         return more > 2 * _PART or self._grown + more > max(_GROWN, 2 * self._size)
+
+    def is_long(self, more: int) -> bool:
+        """Whether patches take so much room, with one of ``more`` bytes, that a snapshot is due."""
+        with _said(self.folder, reading=True):
+            (grown,) = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM changes").fetchone()
+            (size,) = self._database.execute("SELECT coalesce(sum(length(data)), 0) FROM arrays").fetchone()
+        size += sum(file.stat().st_size for file in self.folder.iterdir() if file.name != NAME)
+        return bool(grown + more > max(_GROWN, _PATCHES * size))
+
+    def at(self) -> tuple[str, int] | None:
+        """The snapshot and the last change behind it; None where an older version made the snapshot."""
+        with _said(self.folder, reading=True):
+            token = self._database.execute("SELECT value FROM about WHERE name = 'token'").fetchone()
+            (number,) = self._database.execute("SELECT coalesce(max(number), 0) FROM changes").fetchone()
+        return None if token is None else (str(token[0]), int(number))
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -291,7 +328,7 @@ def check_schema(database: sqlite3.Connection, path: Path) -> bool:
     """
     application = database.execute("PRAGMA application_id").fetchone()[0]
     version = database.execute("PRAGMA user_version").fetchone()[0]
-    if application == _APPLICATION and version > _FORMAT:
+    if application == _APPLICATION and version > _PATCHED:
         raise FileError(f"{path} was written by a newer cladify (format {version}); upgrade.")
     held = {row[0] for row in database.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
     if application not in (_APPLICATION, *(() if held else (0,))) or held not in (set(), set(_SCHEMA)):
@@ -326,11 +363,19 @@ def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None 
         except _DAMAGE:
             damaged("the description of the snapshot")
         arrays: dict[str, np.ndarray] = {}
+        rooms: dict[str, np.ndarray] = {}
         for (name,) in database.execute("SELECT DISTINCT name FROM arrays ORDER BY name").fetchall():
             try:
                 arrays[str(name)] = _read_array(database, name)
             except _DAMAGE:
                 damaged(f"array {name!r}")
+        try:
+            files = json.loads(about.get("files", "{}"))
+            for file, (name, held) in zip(files_of(database), files.items(), strict=True):
+                n, rooms[name] = map_file(folder / file, held)
+                arrays[name] = rooms[name][:n]
+        except (OSError, *_DAMAGE):
+            damaged("a file beside the database")
         changes = []
         for (number,) in database.execute("SELECT number FROM changes ORDER BY number").fetchall():
             try:
@@ -340,7 +385,7 @@ def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None 
                 changes.append(Change(number, str(row[0]), *unpack(row[1])))
             except _DAMAGE:
                 damaged(f"change {number}")
-    return Content(meta, arrays, changes, str(about.get("made", "")).strip('"'))
+    return Content(meta, arrays, changes, str(about.get("made", "")).strip('"'), rooms)
 
 
 def read_folder(folder: Any, problems: list[str] | None = None) -> Content:
@@ -353,29 +398,42 @@ def read_folder(folder: Any, problems: list[str] | None = None) -> Content:
         return read(database, path.parent, problems)
 
 
+def files_of(database: sqlite3.Connection) -> list[str]:
+    """Names of the files beside a database."""
+    about = dict(database.execute("SELECT name, value FROM about WHERE name IN ('token', 'files')"))
+    names = [f"{name}.{json.loads(about['token'])}" for name in json.loads(about.get("files", "{}"))]
+    if not all(_FILE.fullmatch(name) for name in names):
+        raise ValueError("the name of a file")
+    return names
+
+
 def _check_there(folder: Path) -> None:
     if not folder.is_dir() or not check_plain(folder / NAME):
         raise FileError(f"{folder} is not a folder with an online tree; save(folder) or `cladify add` makes one.")
 
 
 def _read_array(database: sqlite3.Connection, name: str) -> np.ndarray:
-    parts = database.execute("SELECT part, dtype, shape, data, crc FROM arrays WHERE name = ? ORDER BY part", (name,))
-    out: np.ndarray | None = None
-    at, dtype, shape = 0, np.dtype(np.uint8), (0,)
-    for place, (part, kind, dimensions, data, crc) in enumerate(parts):
-        if out is None:
-            dtype, shape = array_type(kind), tuple(json.loads(dimensions))
-            size = math.prod(shape) * dtype.itemsize
-            held = database.execute("SELECT sum(length(data)) FROM arrays WHERE name = ?", (name,)).fetchone()[0]
-            if dtype.kind not in "iuf" or any(n < 0 for n in shape) or size != held:
-                raise ValueError("shape")
-            out = np.empty(size, dtype=np.uint8)
-        if part != place or zlib.crc32(data) != crc:
-            raise ValueError("checksum")
-        out[at : at + len(data)] = np.frombuffer(data, dtype=np.uint8)
-        at += len(data)
-    if out is None:
+    parts = database.execute(
+        "SELECT part, dtype, shape, rowid, length(data), crc FROM arrays WHERE name = ? ORDER BY part", (name,)
+    ).fetchall()
+    if not parts:
         raise ValueError("no parts")
+    dtype, shape = array_type(parts[0][1]), tuple(json.loads(parts[0][2]))
+    size = math.prod(shape) * dtype.itemsize
+    if dtype.kind not in "iuf" or any(n < 0 for n in shape) or size != sum(part[4] for part in parts):
+        raise ValueError("shape")
+    out = np.empty(size, dtype=np.uint8)
+    at = 0
+    for place, (part, _, _, row, length, crc) in enumerate(parts):
+        found = 0
+        with database.blobopen("arrays", "data", row, readonly=True) as blob:
+            for start in range(0, length, _READ):
+                data = blob.read(_READ)
+                out[at + start : at + start + len(data)] = np.frombuffer(data, dtype=np.uint8)
+                found = zlib.crc32(data, found)
+        if part != place or found != crc:
+            raise ValueError("checksum")
+        at += length
     return out.view(dtype).reshape(shape)
 
 
