@@ -2,13 +2,18 @@
 
 ``python -m benchmarks.update_study quality`` builds a taxonomy of half of the items, adds the rest in ten batches, each
 of which also removes some, and prints how many groups keep their keys and names, what became of 50 hand edits, the
-dendrogram purity beside that of a tree built at once, and the calls of a namer. ``speed`` times a batch of 1000.
+dendrogram purity beside that of a tree built at once, and the calls of a namer.
+
+``make FOLDER --n 1000000`` writes a taxonomy with the folder beside it, and new rows; ``speed FOLDER`` loads it, takes
+two batches of 1000 rows and saves after each, on a copy. Run that on an idle machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
+import shutil
 import tempfile
 import time
 import warnings
@@ -18,8 +23,11 @@ import numpy as np
 
 import cladify
 from benchmarks.data import real
+from cladify.neighbors import neighbors
 from cladify.taxonomy import Taxonomy
+from cladify.taxonomy._steer.plan import Plan
 
+_BATCH, _BATCHES = 1000, 2  # rows, and batches that are timed
 N_BATCHES = 10
 N_EDITS = 50
 
@@ -180,45 +188,83 @@ def quality(name: str, most: int | None) -> None:
     )
 
 
-def speed(n: int, d: int) -> None:
+def _rows(n: int, d: int) -> tuple[np.ndarray, list[str]]:
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(max(20, n // 500), d)).astype(np.float32)
-    X = centres[rng.integers(len(centres), size=n + 3000)] + rng.normal(size=(n + 3000, d)).astype(np.float32)
+    X = centres[rng.integers(len(centres), size=n)] + rng.normal(size=(n, d)).astype(np.float32)
     words = np.array([f"word{i}" for i in range(5000)])
-    texts = [" ".join(row) for row in words[rng.integers(5000, size=(n + 3000, 6))]]
+    return X, [" ".join(row) for row in words[rng.integers(5000, size=(n, 6))]]
+
+
+def _columns(n: int) -> dict[str, np.ndarray]:
+    return {"price": np.linspace(0, 1, n), "when": np.arange(n)}
+
+
+def make(folder: str, n: int, d: int) -> None:
+    """A taxonomy of n rows, by Affinity and without a map, for want of time."""
+    X, texts = _rows(n + _BATCH * (_BATCHES + 1), d)
     start = time.perf_counter()
-    taxonomy = Taxonomy.fit(X[:n], texts[:n], ids=np.arange(n))
+    graph = neighbors(X[:n], 15, "cosine", random_state=0)
+    full = cladify.Affinity(metric="cosine").fit(graph).tree_
+    planned = Plan.of(full if full.is_binary else full.binarize(0), min_size=None, max_children=15)
+    named = {"texts": texts[:n], "ids": np.arange(n), "columns": _columns(n)}
+    built = {"full": planned.full, "ranks": planned.ranks, "X": X[:n], "info": {"method": "affinity", **planned.info}}
+    taxonomy = Taxonomy(planned.tree, texts[:n], **named, **built)
     print(f"n {n}, d {d}: built in {time.perf_counter() - start:.1f} s", flush=True)
-    for i in range(3):
-        new = slice(n + 1000 * i, n + 1000 * (i + 1))
-        start = time.perf_counter()
-        result = taxonomy.update(X[new], items=texts[new], ids=np.arange(new.start, new.stop))
-        what = "first update, with the live tree" if i == 0 else "update"
-        print(f"{what}: {time.perf_counter() - start:.2f} s, born {len(result.born)}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "a.taxonomy")
-        start = time.perf_counter()
-        taxonomy.save(path)
-        print(f"save: {time.perf_counter() - start:.2f} s, {os.path.getsize(path) / 1e6:.0f} MB", flush=True)
-        start = time.perf_counter()
-        again = Taxonomy.load(path)
-        print(f"load: {time.perf_counter() - start:.2f} s", flush=True)
-        start = time.perf_counter()
-        again.update(X[-10:], items=texts[-10:], ids=np.arange(10**7, 10**7 + 10))
-        print(f"first update after load (10 rows): {time.perf_counter() - start:.2f} s", flush=True)
+    os.makedirs(folder)
+    _batch(taxonomy, X[n:], texts[n:], n, 0)
+    taxonomy.save(os.path.join(folder, "a.taxonomy"))
+    np.save(os.path.join(folder, "new.npy"), X[n:])
+    with open(os.path.join(folder, "new.txt"), "w") as file:
+        file.write("\n".join(texts[n:]))
+
+
+def _batch(taxonomy: Taxonomy, X: np.ndarray, texts: list[str], n: int, i: int) -> None:
+    rows = slice(_BATCH * i, _BATCH * (i + 1))
+    ids = n + np.arange(rows.start, rows.stop)
+    taxonomy.update(X[rows], items=texts[rows], ids=ids, columns=_columns(_BATCH))
+
+
+def speed(folder: str) -> None:
+    X = np.load(os.path.join(folder, "new.npy"))
+    with open(os.path.join(folder, "new.txt")) as file:
+        texts = file.read().split("\n")
+    with tempfile.TemporaryDirectory(dir=folder) as copy:
+        path = os.path.join(copy, "a.taxonomy")
+        shutil.copy(os.path.join(folder, "a.taxonomy"), path)
+        shutil.copytree(os.path.join(folder, "a.taxonomy.live"), f"{path}.live")
+        start = last = time.perf_counter()
+
+        def said(what: str) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            print(f"{what}: {now - last:.2f} s, since the start {now - start:.2f} s", flush=True)
+            last = now
+
+        taxonomy = Taxonomy.load(path)
+        said("load")
+        n = taxonomy.n_items - _BATCH
+        for i in range(1, _BATCHES + 1):
+            _batch(taxonomy, X, texts, n, i)
+            said(f"update of {_BATCH}")
+            taxonomy.save(path)
+            said("save")
+    print(f"highest resident memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.1f} GB")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["quality", "speed"])
-    parser.add_argument("sets", nargs="*", default=list(SETS))
+    parser.add_argument("what", choices=["quality", "make", "speed"])
+    parser.add_argument("sets", nargs="*", default=list(SETS), help="sets, or the folder of make and speed")
     parser.add_argument("--most", type=int, help="only so many items of each set")
     parser.add_argument("--n", type=int, default=60_000)
-    parser.add_argument("--d", type=int, default=128)
+    parser.add_argument("--d", type=int, default=64)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    if given.what == "speed":
-        speed(given.n, given.d)
+    if given.what == "make":
+        make(given.sets[0], given.n, given.d)
+    elif given.what == "speed":
+        speed(given.sets[0])
     else:
         for each in given.sets:
             quality(each, given.most)

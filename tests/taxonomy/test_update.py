@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+import shutil
 import signal
+import sqlite3
 import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from scipy.optimize import linear_sum_assignment
@@ -17,7 +22,11 @@ from scipy.optimize import linear_sum_assignment
 import cladify
 from cladify.errors import InvalidInput, Stale
 from cladify.taxonomy import Taxonomy
+from cladify.taxonomy._names.words import index_words
+from cladify.taxonomy._update import words as word_index
 from cladify.taxonomy._update.match import match_groups
+from cladify.taxonomy._update.past import Changes, Event
+from cladify.taxonomy._update.words import carry_words
 
 KILLS = int(os.environ.get("CLADIFY_KILLS", "2"))
 RNG = np.random.default_rng(5)
@@ -399,6 +408,114 @@ def test_a_killed_update_leaves_the_old_file_or_the_new_one(tmp_path):
         now.save(path)
         assert Taxonomy.load(path)._beside() is not None
         count = now.n_items
+
+
+def end_at(step: int) -> None:
+    """Ends the process at so many calls from now that write, among those of the system and of the database."""
+    left = [step]
+
+    def counted(call):
+        def counting(*args, **options):
+            left[0] -= 1
+            if left[0] < 0:
+                os._exit(9)
+            return call(*args, **options)
+
+        return counting
+
+    class Counted(sqlite3.Connection):
+        execute = counted(sqlite3.Connection.execute)
+
+    sqlite3.connect = functools.partial(sqlite3.connect, factory=Counted)
+    for name in ("open", "replace", "rename", "fsync", "link", "unlink", "mkdir", "rmdir", "chmod"):
+        setattr(os, name, counted(getattr(os, name)))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork")
+@pytest.mark.parametrize("whole", [False, True], ids=["patch", "snapshot"])
+def test_an_update_that_ends_at_any_step_leaves_the_old_file_or_the_new_one(tmp_path, whole):
+    path, kept = tmp_path / "files" / "a.taxonomy", tmp_path / "kept"
+    path.parent.mkdir()
+    taxonomy = made(60)
+    add(taxonomy, [60, 61])
+    taxonomy.save(path)
+    shutil.copytree(path.parent, kept)
+    before = taxonomy.n_items
+    again = Taxonomy.load(path)
+    add(again, [62, 63, 64], remove=["id3"])
+    if whole:
+        again._live[0]._mark = None
+    found = []
+    for step in itertools.count(0, max(1, 20 // KILLS)):
+        child = os.fork()
+        if child == 0:
+            try:
+                end_at(step)
+                again.save(path)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, 9)
+        now = Taxonomy.load(path)
+        found.append(now.n_items)
+        add(now, [70])  # the folder beside it is brought in line
+        now.save(path)
+        last = Taxonomy.load(path)
+        assert last.n_items == now.n_items and np.array_equal(last._beside().ids_, now._now.facts.past.rows)
+        if code == 0:
+            break
+        shutil.rmtree(path.parent)
+        shutil.copytree(kept, path.parent)
+    assert set(found) == {before, before + 2} and found == sorted(found)
+
+
+def test_updates_from_files_are_those_of_memory(tmp_path):
+    """Each update reads the file, and writes what has changed; the tree and all that hangs on it stay the same."""
+    path = tmp_path / "a.taxonomy"
+    memory = made(200)
+    add(memory, [200])
+    memory.save(path)
+    for i in range(4):
+        rows, gone = [210 + 10 * i + j for j in range(5)], [f"id{3 * i}"]
+        add(memory, rows, remove=gone)
+        again = Taxonomy.load(path)
+        add(again, rows, remove=gone)
+        again.save(path)
+    assert again._live[0]._mark.at[1] == 4  # patches, no snapshot
+    again = Taxonomy.load(path)
+    assert again.ids == memory.ids and np.array_equal(again.full.parent, memory.full.parent)
+    assert again.tree == memory.tree and again.names == memory.names
+    assert np.array_equal(again.points, memory.points)
+    again.undo_update()
+    again.save(path)
+    add(again, [300])
+    again.save(path)
+    assert again.n_items == memory.n_items - 3 and Taxonomy.load(path)._beside() is not None
+
+
+@given(st.lists(st.lists(st.sampled_from(["oak", "Elm", "ash tree", "über", "a", ""])).map(" ".join)), st.data())
+def test_the_index_of_words_is_carried_over(texts, data):
+    n = len(texts)
+    old = pa.array(texts, pa.large_string())
+    came = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    new = data.draw(st.lists(st.sampled_from(["oak", "yew", "Zoo oak", "", "über elm", "b"]), max_size=n + 2))
+    came = np.insert(came, data.draw(st.integers(0, len(came))), np.full(len(new), -1)) if new else came
+    fresh = iter(new)
+    items = pa.array([texts[i] if i >= 0 else next(fresh) for i in came.tolist()], pa.large_string())
+    word_index._MOST, most = 1.0, word_index._MOST
+    carried, anew = carry_words(index_words(old), came, items), index_words(items)
+    word_index._MOST = most
+    assert carried.words.equals(anew.words)
+    for name in ("start", "rows", "order"):
+        assert getattr(carried, name).tolist() == getattr(anew, name).tolist()
+        assert getattr(carried, name).dtype == getattr(anew, name).dtype
+
+
+def test_growth_is_said_as_a_share():
+    event = Event(3, "Sports", 122, 140)
+    said = str(Changes("", 1, 1000, 1500, [], [], [], [], [event], []))
+    assert said.endswith("\nfaded: Sports  122 → 140, from 12 % of all items to 9.3 %")
 
 
 def test_lines_of_other_groups_name_no_new_group():

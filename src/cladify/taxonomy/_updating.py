@@ -28,6 +28,7 @@ from cladify.taxonomy._update.past import Change, Changes, Event, LostEdit, chan
 from cladify.taxonomy._update.renew import LiveState, events_of, renew, replayed
 from cladify.taxonomy._update.rows import Rows, find_ids, like_ids, numbered, with_rows, without_rows
 from cladify.taxonomy._update.texts import own_texts
+from cladify.taxonomy._update.words import carry_words
 from cladify.text._embed import TextEmbedder
 
 __all__ = ["Updatable", "Update"]
@@ -326,22 +327,25 @@ class Updatable(Readable):
         )
         made, edits, lost = replayed(found.facts, before.edits, before.edited)
         when = now()
-        names = {int(key): name for key, name in zip(before.edited.keys.tolist(), before.names_of_all(), strict=True)}
+        names = dict(zip(before.edited.keys[before.n_items :].tolist(), before.names.values(), strict=True))
         told = [LostEdit(edit, names.get(edit.nodes[0], "") if edit.nodes else "", why, when) for edit, why in lost]
         events, sizes = events_of(before.facts, made, found.match)
         counts = len(result.added), len(result.replaced), len(result.removed)
         change = Change(when, kind, *counts, before.n_items, made.base.n_leaves, events, sizes)
         made = replace(made, past=made.past.noted(change, told, carried=len(edits.done)))
+        if "words" in before.facts.__dict__:
+            made.__dict__["words"] = carry_words(before.facts.words, rows.came, made.items)
         self._now = Snapshot.of(made, edits)
         self._previous, self._live, self._X = before, (live, found.state), None
-        nodes = {int(key): v for v, key in enumerate(self._now.edited.keys.tolist()) if v >= self._now.n_items}
+        n = self._now.n_items
+        nodes = {key: v for v, key in enumerate(self._now.edited.keys[n:].tolist(), n)}
         assert made.keys is not None
         named = [nodes[key] for v in found.named if (key := int(made.keys[v])) in nodes]
         found_events: dict[str, Any] = events
         born = {event.key for event in events["born"]}
         fresh = {
             key: int((rows.came[made.base.members(v)] < 0).sum())
-            for v, key in enumerate(made.keys.tolist())
+            for v, key in enumerate(made.keys[n:].tolist(), n)
             if key in born
         }
         return replace(result, named=named, lost=told, fresh=fresh, **found_events)

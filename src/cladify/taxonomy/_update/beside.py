@@ -1,9 +1,10 @@
 """The live tree of a taxonomy: rows and neighbours of its items, in memory and in a folder beside its file.
 
 The file is what counts. The folder ``FILE.live`` has what an update needs and readers do not: the vectors, the lists of
-neighbours and the changing tree. It is written after the file, as a whole under another name, and then takes its place;
-the file has the rows that the folder of before lacks, so that a crash at any moment leaves a file and a folder that
-fit: what the folder has too much is taken out, and what it lacks is added, when it is next opened.
+neighbours and the changing tree. It is written after the file: what has changed, in one transaction, or, the first time
+and now and then, all of it under another name, which then takes its place. The file has the rows that the folder of
+before lacks, so that a crash at any moment leaves a file and a folder that fit: what the folder has too much is taken
+out, and what it lacks is added, when it is next opened.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from cladify import online
 from cladify.data._vectors import is_sparse
 from cladify.errors import CladifyError, InvalidInput
 from cladify.neighbors import NeighborGraph
@@ -65,15 +65,18 @@ def _folder(path: str) -> Path:
     return Path(f"{path}.live")
 
 
+def _is_of(folder: Path, series: str) -> bool:
+    with suppress(OSError):
+        return (folder / _SERIES).read_text().strip() == series
+    return False
+
+
 def open_beside(path: str, series: str) -> LiveTree | None:
     """The live tree beside a file, if there is one of this series; it changes in memory only."""
     for folder in (_folder(path), Path(f"{_folder(path)}.new")):
         with suppress(OSError, CladifyError):
-            if (folder / _SERIES).read_text().strip() == series:
-                live = online.open(folder / _TREE)
-                live.close()
-                if isinstance(live, LiveTree):
-                    return live
+            if _is_of(folder, series):
+                return LiveTree._read_marked(folder / _TREE)
     return None
 
 
@@ -103,11 +106,15 @@ def synced(live: LiveTree, past: Past) -> LiveTree | None:
 def keep_beside(path: str, live: LiveTree, series: str, before: str | None) -> None:
     """Write the folder beside a file; ``before`` is the file of before the update, to undo it."""
     folder = _folder(path)
+    if _is_of(folder, series) and live._save_changes(folder / _TREE):
+        if before is not None:
+            with suppress(OSError):
+                os.replace(before, folder / _BEFORE)
+        return
     fresh = Path(f"{folder}.new")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
-    live.save(fresh / _TREE)
-    live.close()
+    live._save_marked(fresh / _TREE)
     if before is not None:
         with suppress(OSError):
             os.replace(before, fresh / _BEFORE)

@@ -15,7 +15,7 @@ from cladify.neighbors import NeighborGraph
 from cladify.overlap.soft import outside
 from cladify.taxonomy._read.also import AlsoIn
 from cladify.taxonomy._read.geometry import N_EXAMPLES, Geometry
-from cladify.taxonomy._update.match import Matching
+from cladify.taxonomy._update.match import Matching, counted
 
 __all__ = ["carry_also", "carry_confidence", "carry_geometry", "carry_points", "moved_rows", "near_graph"]
 
@@ -158,8 +158,9 @@ def carry_confidence(old: np.ndarray, match: Matching, rows: np.ndarray, graph: 
     before, after = _paths(match.old), _paths(tree)
     a = match.old.parent[np.maximum(match.came, 0)] - match.old.n_leaves
     b = tree.parent[:n] - n
-    pair, which = np.unique(np.where(match.came >= 0, a, -1) * len(after) + b, return_inverse=True)
+    pair, _, which = counted((np.where(match.came >= 0, a, -1) + 1) * len(after) + b, (len(before) + 1) * len(after))
     low_old, low_new = np.divmod(pair, len(after))
+    low_old -= 1
     depth = after.shape[1]
     source = np.full((len(pair), depth), -1, np.int64)
     wanted = match.partner[after[low_new]]  # the old group of each depth

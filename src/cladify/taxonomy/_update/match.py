@@ -10,7 +10,7 @@ import numpy as np
 
 from cladify.tree import Tree
 
-__all__ = ["Matching", "match_groups"]
+__all__ = ["Matching", "counted", "match_groups"]
 
 #: A group is the successor of another only if they share at least this part of their items that were there before and
 #: after (Jaccard index).
@@ -80,7 +80,7 @@ def match_groups(old: Tree, new: Tree, came: np.ndarray) -> Matching:
     g_old, g_new = old.n_nodes - n_old, new.n_nodes - n_new
     there = np.flatnonzero(came >= 0)
     a, b = old.parent[came[there]] - n_old, new.parent[there] - n_new
-    pair, count = np.unique(a * g_new + b, return_counts=True)
+    pair, count, _ = counted(a * g_new + b, g_old * g_new)
     lowest = csr_array((count.astype(np.float64), np.divmod(pair, g_new)), shape=(g_old, g_new))
     overlap = coo_array(_above(old).T @ lowest @ _above(new))
     u, v, both = overlap.coords[0], overlap.coords[1], overlap.data
@@ -117,6 +117,21 @@ def match_groups(old: Tree, new: Tree, came: np.ndarray) -> Matching:
     stayed = np.zeros(g_new)
     stayed[has] = both / np.maximum(stayed_old[partner[has]] + stayed_new[has] - both, 1.0)
     return Matching(old, new, came, partner, jaccard, stayed, shared)
+
+
+def counted(code: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The different values below ``end``, ascending, how often each comes, and which of them each value is.
+
+    As `np.unique`, which sorts, where there are fewer possible values than a few times those there are.
+    """
+    if end > 4 * len(code):
+        pair, which, count = np.unique(code, return_inverse=True, return_counts=True)
+        return pair, count, which
+    count = np.bincount(code, minlength=end)
+    there = np.flatnonzero(count)
+    place = np.zeros(end, np.int32)
+    place[there] = np.arange(len(there))
+    return there, count[there], place[code]
 
 
 def _above(tree: Tree) -> Any:

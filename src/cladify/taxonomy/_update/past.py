@@ -106,11 +106,19 @@ class Changes:
         events = {kind: [event._asdict() for event in getattr(self, kind)] for kind in kinds}
         return {"since": self.since, "n_updates": self.n_updates, "before": self.before, "after": self.after, **events}
 
+    def _said(self, event: Event, share: bool) -> str:
+        sizes = f"{event.name}  {event.before} → {event.after}"
+        if not share:
+            return sizes
+        before, after = (_percent(*pair) for pair in ((event.before, self.before), (event.after, self.after)))
+        return f"{sizes}, from {before} of all items to {after}"
+
     def __str__(self) -> str:
         updates = "1 update" if self.n_updates == 1 else f"{self.n_updates} updates"
         lines = [f"since {self.since or 'the beginning'}: {updates}, {self.before} items before, {self.after} now"]
         for kind in ("born", "split", "merged", "grown", "faded", "gone"):
-            lines += [f"{kind}: {event.name}  {event.before} → {event.after}" for event in getattr(self, kind)[:10]]
+            share = kind in ("grown", "faded")  # a group that faded may well have more items than before
+            lines += [f"{kind}: {self._said(event, share)}" for event in getattr(self, kind)[:10]]
             more = len(getattr(self, kind)) - 10
             lines += [f"{kind}: {more} more"] if more > 0 else []
         return "\n".join(lines)
@@ -194,6 +202,11 @@ class Past:
                 for edit, name, why, when in data["lost"][-_LOST:]
             ),
         )
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / max(whole, 1)
+    return f"{share:.0f} %" if share >= 10 else f"{share:.2g} %"
 
 
 def _change(entry: Any) -> Change:

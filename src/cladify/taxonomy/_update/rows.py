@@ -40,8 +40,13 @@ def find_ids(kept: Kept, wanted: tuple[Any, ...]) -> np.ndarray:
     import pyarrow.compute as pc
 
     if len(kept.ids) == 1:
-        found = pc.index_in(wanted[0], value_set=kept.ids[0])
-        return np.asarray(pc.fill_null(found, pa.scalar(-1, pa.int32()))).astype(np.int64)
+        nowhere = pa.scalar(-1, pa.int32())
+        first = np.asarray(pc.index_in(wanted[0], value_set=wanted[0]))  # of those that are given twice
+        of = np.asarray(pc.fill_null(pc.index_in(kept.ids[0], value_set=wanted[0]), nowhere))  # a table of the few
+        at = np.full(len(first), -1, np.int64)
+        there = np.flatnonzero(of >= 0)
+        at[of[there]] = there
+        return at[first]
     place = {key: i for i, key in enumerate(zip(*(level.to_pylist() for level in kept.ids), strict=True))}
     return np.array(
         [place.get(key, -1) for key in zip(*(level.to_pylist() for level in wanted), strict=True)], np.int64
@@ -82,7 +87,7 @@ def with_rows(facts: Facts, kept: Kept, items: Any, new: Kept, at: np.ndarray) -
     import pyarrow as pa
 
     ids = tuple(
-        pa.chunked_array([old, more]).combine_chunks().take(pa.array(order))
+        _in_order(pa.chunked_array([old, more]).combine_chunks(), order)
         for old, more in zip(kept.ids, like_ids(kept, new.ids), strict=True)
     )
     return Rows(
@@ -109,7 +114,14 @@ def _both(before: Any, after: Any, n: int, m: int, order: np.ndarray) -> pa.Chun
         first, second = _alike(first, second)
     parts = [chunk for part in (first, second) for chunk in getattr(part, "chunks", [part])]
     joined = pa.chunked_array(parts, first.type).combine_chunks()
-    return pa.chunked_array([joined.take(pa.array(order))])
+    return pa.chunked_array([_in_order(joined, order)])
+
+
+def _in_order(values: Any, order: np.ndarray) -> Any:
+    import pyarrow as pa
+
+    is_same = len(order) == len(values) and bool((np.diff(order) == 1).all())
+    return values if is_same else values.take(pa.array(order))
 
 
 def _alike(first: Any, second: Any) -> tuple[Any, Any]:
