@@ -199,6 +199,22 @@ def test_a_damaged_file_is_refused_in_one_line(tmp_path) -> None:
             load_figures(path)
 
 
+def test_figures_to_check_by_that_are_not_there_are_named(tmp_path) -> None:
+    with pytest.raises(FileError, match=r"before\.json does not exist"):
+        load_figures(tmp_path / "before.json")
+
+
+@pytest.mark.parametrize(("arrays", "told"), [(None, "not an .npz file"), ({"A": [1.0]}, "needs arrays X .* has A")])
+def test_a_damaged_set_is_named(tmp_path, monkeypatch, arrays, told: str) -> None:
+    monkeypatch.setenv("CLADIFY_DATA", str(tmp_path))
+    if arrays is None:
+        (tmp_path / "damaged.npz").write_text("x")
+    else:
+        np.savez(tmp_path / "damaged.npz", **arrays)
+    with pytest.raises(FileError, match=told):
+        raw("damaged")
+
+
 def test_worse_verdicts_are_found() -> None:
     a, b = row(what="a"), row(what="b")
     before = {a.key: Figure((1.0,)), b.key: Figure((1.0,))}

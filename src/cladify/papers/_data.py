@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from cladify._kit.atomic import atomic_write
-from cladify.errors import CladifyError
+from cladify.errors import CladifyError, FileError
 
 __all__ = ["EXPECTED", "DataMissing", "absent", "folder", "labels", "make_data", "needed", "raw", "unit_scores"]
 
@@ -91,14 +92,24 @@ def raw(name: str) -> dict[str, np.ndarray]:
     """The arrays of a set; integers and halves become float32."""
     path = folder() / f"{name}.npz"
     if path.exists():
-        with np.load(path, allow_pickle=False) as arrays:
-            found = dict(arrays)
+        found = _arrays(path)
     elif name in _SKLEARN:
         found = _of_sklearn(name)
     else:
         raise DataMissing(f"{name}.npz ({EXPECTED.get(name, 'a set')}) is not in $CLADIFY_DATA.")
     found["X"] = np.asarray(found["X"], np.float32)
     return found
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+    except (OSError, ValueError, EOFError, BadZipFile):
+        raise FileError(f"{path} is not an .npz file of arrays.") from None
+    if "X" not in arrays or not {"y", "y0", "y_indptr"} & arrays.keys():
+        raise FileError(f"{path} needs arrays X (n, d) and y (n,); it has {', '.join(arrays) or 'none'}.")
+    return arrays
 
 
 def labels(name: str) -> np.ndarray:

@@ -149,6 +149,8 @@ def load_figures(path: Path) -> dict[str, Figure]:
     try:
         data = json.loads(path.read_text("utf-8"))
         return {key: _figure(entry) for key, entry in data["figures"].items()}
+    except FileNotFoundError:
+        raise FileError(f"{path} does not exist; a run writes papers.json into the folder of --out.") from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise FileError(f"{path} has no figures of the papers; delete it, or give another folder.") from None
 
