@@ -252,3 +252,76 @@ def test_fewer_likely_pairs_lower_the_odds():
 def test_errors_say_what_to_do(call, message):
     with pytest.raises(InvalidInput, match=message):
         call()
+
+
+def firms(n=300, seed=3):
+    """Names of firms, a third of them twice with a slip, and which firm each row is."""
+    rng = random.Random(seed)
+    starts = [
+        a + b for a in ("nor", "al", "tes", "vi", "gra", "mo", "kel", "su") for b in ("dan", "pha", "ko", "lux", "rim")
+    ]
+    trades = ["motors", "dairy", "optics", "bakery", "shipping", "printing", "glass", "timber", "brewing", "tools"]
+    chosen = rng.sample([f"{a} {b} {c}" for a in starts for b in starts for c in trades if a != b], n)
+    names, truth = list(chosen), list(range(n))
+    for firm in rng.sample(range(n), n // 3):
+        at = rng.randrange(1, len(chosen[firm]) - 1)
+        names.append(chosen[firm][:at] + chosen[firm][at + 1 :])
+        truth.append(firm)
+    return names, np.array(truth)
+
+
+WORDS = [
+    "river",
+    "stone",
+    "north",
+    "valley",
+    "green",
+    "delta",
+    "summit",
+    "harbor",
+    "bright",
+    "silver",
+    "maple",
+    "ocean",
+]
+#: Columns that say nothing: from the row, the name and a source of random numbers.
+USELESS = {
+    "constant": lambda i, name, rng: "active",
+    "noise": lambda i, name, rng: " ".join(rng.choice(WORDS) + rng.choice(WORDS) for _ in range(4)),
+    "long": lambda i, name, rng: " ".join(rng.choice(WORDS) for _ in range(25)),
+    "id": lambda i, name, rng: "".join(rng.choice("0123456789abcdef") for _ in range(10)),
+    "number": lambda i, name, rng: str(10_000 + i),
+    "category": lambda i, name, rng: rng.choice(WORDS[:8]),
+    "flag": lambda i, name, rng: rng.choice(["yes", "no"]),
+    "date": lambda i, name, rng: f"20{rng.randint(10, 24)}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}",
+    "half empty": lambda i, name, rng: rng.choice(WORDS) if rng.random() < 0.5 else "",
+    "empty": lambda i, name, rng: None,
+    "copy": lambda i, name, rng: name.upper().replace(" ", "  "),
+}
+
+
+@pytest.mark.parametrize("kind", USELESS)
+def test_a_column_that_says_nothing_changes_nothing(kind):
+    names, _ = firms()
+    rng = random.Random(5)
+    further = [USELESS[kind](i, name, rng) for i, name in enumerate(names)]
+    found = dedupe({"name": names, kind: further})
+    assert found.ignored == (kind,)
+    assert found.entity.tolist() == dedupe(names).entity.tolist()
+    assert found.review(3).column_names == ["same", "chance", "name_a", "name_b", f"{kind}_a", f"{kind}_b"]
+    answered = dedupe({"name": names, kind: further}, same_as=[((names[0], further[0]), (names[1], further[1]), True)])
+    assert answered.entity[0] == answered.entity[1]
+
+
+def test_a_column_that_says_something_is_kept_and_helps():
+    names, truth = firms()
+    rng = random.Random(5)
+    place = {firm: f"{rng.randint(1, 99)} {rng.choice(WORDS)} {rng.choice(WORDS)}" for firm in set(truth.tolist())}
+    found = dedupe({"name": names, "noise": [rng.choice(WORDS) for _ in names], "street": [place[t] for t in truth]})
+    assert found.ignored == ("noise",)
+    assert pairwise_f1(found.entity, truth) > max(0.95, pairwise_f1(dedupe(names).entity, truth))
+
+
+def test_a_column_with_a_weight_of_its_own_counts():
+    names, _ = firms(60)
+    assert dedupe({"name": names, "flag": ["yes", "no"] * 40}, weights={"flag": 0.9}).ignored == ()

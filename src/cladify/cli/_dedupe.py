@@ -91,6 +91,7 @@ def dedupe(
                 "rows": n,
                 "entities": found.n_entities,
                 "answers": len(answers),
+                "ignored": list(found.ignored),
                 "out": str(out),
                 "review": str(review) if asked is not None else None,
             }
@@ -98,8 +99,12 @@ def dedupe(
     elif not quiet:
         print(
             f"{count(n, 'row')} are {count(found.n_entities, 'entity', 'entities')}, "
-            f"by {', '.join(columns)}, in {seconds(time.perf_counter() - start)}"
+            f"by {', '.join(name for name in columns if name not in found.ignored)}, "
+            f"in {seconds(time.perf_counter() - start)}"
         )
+        if found.ignored:
+            some = ", ".join(found.ignored)
+            print(f"left out: {some}, which told nothing of what is the same; {found.ignored[0]}:0.9 makes it count")
         print(f"table: {out}")
         if asked is not None:
             print(f"doubtful: {count(len(asked), 'pair')} in {review}; fill in yes or no, then --same-as {review}")

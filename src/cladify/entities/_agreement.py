@@ -32,6 +32,10 @@ _BANDS = (0.2, 0.4, 0.6, 0.8, 0.9999)
 #: How cells of the same thing usually fall into them, and how many pairs that counts for at the least.
 _USUAL = np.array([0.01, 0.03, 0.06, 0.12, 0.18, 0.60])
 _LEAST = 5.0
+#: The first column is a name if so few others are much like one of its cells by chance: this power of one in all.
+_NAMED = 0.8
+#: How much more the other columns count then, which only count here. Independent ones would count twice as much.
+_BESIDE = 1.5
 #: Pairs by which it is found how often any two records are so much alike.
 _DRAWN = 200_000
 _ROUNDS, _STILL = 60, 1e-4
@@ -48,6 +52,12 @@ class Agreement:
     factors : sequence of float
         How much each column counts; the largest counts in full.
     random_state : int
+
+    Attributes
+    ----------
+    is_named : bool
+        Whether the first column is a name, which hardly any two records share by chance; unless another one is to
+        count more.
     """
 
     def __init__(self, records: Records, factors: Sequence[float], random_state: int) -> None:
@@ -59,8 +69,13 @@ class Agreement:
         else:
             drawn = np.random.default_rng(random_state).integers(n, size=(_DRAWN, 2))
             drawn = drawn[drawn[:, 0] != drawn[:, 1]]
-        self._by_chance = np.log(_shares(self._counts(self._bands(drawn), np.ones(len(drawn))) + 0.5))
+        by_chance = _shares(self._counts(self._bands(drawn), np.ones(len(drawn))) + 0.5)
+        self._by_chance = np.log(by_chance)
+        seldom = by_chance[0, -2:].sum() ** records.there[0] <= n**-_NAMED
+        self.is_named = bool(seldom and factors[0] == max(factors))
         self._factor = np.asarray(factors, dtype=np.float64)[:, None] / max(factors)
+        if self.is_named:
+            self._factor[1:] *= _BESIDE
         self._evidence = np.zeros((c, len(_USUAL)))
         self._prior = 0.0
 

@@ -41,6 +41,12 @@ class Column:
     word_square: np.ndarray
     numbers: list[frozenset[str]]
 
+    def alike(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """How alike the letters of cells a and b are; NaN where one of the two has none."""
+        length = np.sqrt(self.gram_square[a] * self.gram_square[b])
+        dot = np.asarray(self.grams[a].multiply(self.grams[b]).sum(axis=1), dtype=np.float64).ravel()
+        return np.divide(dot, length, out=np.full(len(a), np.nan), where=length > 0)
+
 
 def column_rows(cells: Sequence[str], weight: float) -> Column:
     """The rows of one column."""

@@ -11,7 +11,7 @@ from cladify._kit.progress import Progress
 from cladify.entities._grams import Column, projected
 from cladify.neighbors.build import neighbors
 
-__all__ = ["FEATURES", "Records", "with_groups"]
+__all__ = ["FEATURES", "Records", "distinct_pairs", "with_groups"]
 
 #: What :meth:`Records.features` gives for a pair, in this order.
 FEATURES = ("letters", "gap", "numbers", "words", "within", "chance")
@@ -33,21 +33,23 @@ class Records:
         self.columns = list(columns)
         self.n = columns[0].grams.shape[0]
         self.crowd = np.zeros(self.n)
+        self.there = [float((column.gram_square > 0).mean()) for column in self.columns]
 
     def near(self, random_state: int, n_jobs: int | None, report: Progress) -> np.ndarray:
         """Pairs of each record with its nearest ones, as rows (smaller, larger); sets what a crowd is around each."""
-        k = min(_NEAR, self.n - 1)
+        rows = projected(self.columns, random_state)
+        there = np.flatnonzero(rows.any(axis=1))  # others have no cell in these columns
+        k = min(_NEAR, len(there) - 1)
         if k < 1:
             return np.empty((0, 2), np.int64)
-        rows = projected(self.columns, random_state)
+        rows = rows if len(there) == self.n else rows[there]
         graph = neighbors(rows, k, "cosine", random_state=random_state, n_jobs=n_jobs, progress=report)
-        near = np.asarray(graph.indices, np.int64).reshape(self.n, k)
-        a = np.repeat(np.arange(self.n), k)
+        near = there[np.asarray(graph.indices, np.int64)]
+        a = np.repeat(there, k)
         # The median of its candidates: how alike a record is to others that are not the same.
-        likeness = -np.sort(-self._letters(np.stack([a, near.ravel()], axis=1)).reshape(self.n, k), axis=1)
-        self.crowd = likeness[:, (k - 1) // 2]
-        pairs = _distinct(a, near.ravel(), self.n)
-        return pairs
+        likeness = -np.sort(-self._letters(np.stack([a, near], axis=1)).reshape(len(there), k), axis=1)
+        self.crowd[there] = likeness[:, (k - 1) // 2]
+        return distinct_pairs(a, near, self.n)
 
     def _letters(self, pairs: np.ndarray) -> np.ndarray:
         return np.concatenate(
@@ -77,13 +79,7 @@ class Records:
 
     def alike(self, pairs: np.ndarray) -> np.ndarray:
         """How alike the letters of a pair are in each column; NaN where one of the two has none."""
-        a, b = pairs.T
-        out = np.empty((len(pairs), len(self.columns)))
-        for at, column in enumerate(self.columns):
-            length = np.sqrt(column.gram_square[a] * column.gram_square[b])
-            dot = _sums(column.grams[a].multiply(column.grams[b]))
-            out[:, at] = np.where(length > 0, _ratio(dot, length), np.nan)
-        return out
+        return np.stack([column.alike(*pairs.T) for column in self.columns], axis=1)
 
     def features(self, pairs: np.ndarray) -> np.ndarray:
         """One row of :data:`FEATURES` a pair."""
@@ -110,7 +106,7 @@ class Records:
         return out
 
 
-def _distinct(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
+def distinct_pairs(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
     """The pairs, smaller first, each once and in order."""
     keys = np.unique(np.minimum(a, b) * n + np.maximum(a, b))
     return np.stack([keys // n, keys % n], axis=1)
@@ -127,7 +123,7 @@ def with_groups(pairs: np.ndarray, labels: np.ndarray, limit: int) -> np.ndarray
             i, j = np.triu_indices(len(part), 1)
             found.append(np.stack([part[i], part[j]], axis=1))
     joined = np.concatenate(found)
-    return _distinct(joined[:, 0], joined[:, 1], n)
+    return distinct_pairs(joined[:, 0], joined[:, 1], n)
 
 
 def _sums(rows: Any) -> np.ndarray:

@@ -12,14 +12,15 @@ import numpy as np
 from scipy.special import expit
 
 from cladify._kit.params import check_float, check_int
-from cladify._kit.progress import ProgressLike, reporting
+from cladify._kit.progress import Progress, ProgressLike, reporting
 from cladify.agglomerate.hac import HAC
 from cladify.data.graph import NeighborGraph
 from cladify.entities._agreement import Agreement
 from cladify.entities._forms import Forms, distinct_forms, folded
-from cladify.entities._grams import column_rows
+from cladify.entities._grams import Column, column_rows
 from cladify.entities._odds import learned_weights, log_odds, prior_shift, starting_weights
-from cladify.entities._pairs import Records, with_groups
+from cladify.entities._pairs import Records, distinct_pairs, with_groups
+from cladify.entities._telling import telling
 from cladify.errors import CladifyWarning, InvalidInput
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Deduplicated:
         Pairs of rows that were compared, one for equal rows.
     chance : float64 array of shape (m,)
         That the rows of a pair are the same.
+    ignored : tuple of str
+        Columns that were left out, as they say nothing of which rows are the same.
     """
 
     entity: np.ndarray
@@ -59,6 +62,7 @@ class Deduplicated:
     pairs: np.ndarray
     chance: np.ndarray
     columns: Mapping[str, Sequence[Any]]
+    ignored: tuple[str, ...] = ()
 
     @property
     def n_entities(self) -> int:
@@ -123,8 +127,9 @@ def dedupe(
     its nearest ones; what speaks for a pair is how alike its letters are, and how much more alike than the crowd around
     both; what speaks against it are different numbers in the first column. The chance of a pair comes from weights
     learned on other tables and from how common duplicates are in this one, which needs no labels. Several columns also
-    count one by one, each likeness by how seldom any two rows of the table have it (Fellegi and Sunter). Average
-    linkage over the chances makes groups, cut at ``threshold``.
+    count one by one, each likeness by how seldom any two rows of the table have it (Fellegi and Sunter). A column that
+    is not more alike where the others are, such as a number of the row, is left out, and so is a copy. Average linkage
+    over the chances makes groups, cut at ``threshold``.
 
     Time and memory are about linear in the distinct records, but for the search of neighbours, which is about
     :math:`n^{1.5}`.
@@ -134,7 +139,7 @@ def dedupe(
     columns : mapping of str to sequence, or sequence
         Columns by name, the one with the names first; or the names alone. A cell may be empty.
     weights : mapping of str to float, optional
-        How much a column counts; 1 where nothing is said.
+        How much a column counts; 1 where nothing is said. A column with another weight is never left out.
     same_as : iterable of (a, b, bool)
         Answers for pairs of rows: their numbers, or tuples with the cells of their columns. They move the weights, and
         pairs that were answered "yes" end up together, those answered "no" apart where they are alone.
@@ -156,22 +161,33 @@ def dedupe(
     factors = _checked(named, weights)
     threshold = check_float("threshold", threshold, low=0.0, high=1.0, open_low=True)
     forms = distinct_forms(list(named.values()))
-    answers = _answers(same_as, named, forms)
-    if len(forms) < 2:
-        pairs, chance, labels = np.empty((0, 2), np.int64), np.empty(0), np.zeros(len(forms), np.int64)
-    else:
+    pairs, chance, labels = np.empty((0, 2), np.int64), np.empty(0), np.zeros(len(forms), np.int64)
+    used = list(range(len(named)))
+    if len(forms) > 1:
         with reporting(progress) as report:
-            with report.stage("letters", total=len(factors)) as advance:
-                parts = []
-                for cells, factor in zip(forms.columns, factors, strict=True):
-                    parts.append(column_rows(cells, factor))
-                    advance()
-            records = Records(parts)
-            near = records.near(random_state, n_jobs, report)
-            agreement = Agreement(records, factors, random_state) if len(factors) > 1 else None
-            pairs, chance = _chances(records, near, agreement, answers)
-            labels = _groups(len(forms), pairs, chance, threshold, n_jobs)
-    return _result(named, forms, pairs, chance, labels)
+            columns = _letters(forms, factors, report)
+            if len(used) > 1 and len(forms) > 2:
+                told = telling(columns, forms.columns, random_state)
+                used = [at for at in used if at in told or factors[at] != 1.0]
+            if len(used) < len(named):
+                forms = distinct_forms([cells for at, cells in enumerate(named.values()) if at in used])
+                factors = [factors[at] for at in used]
+                columns, labels = _letters(forms, factors, report), np.zeros(len(forms), np.int64)
+            if len(forms) > 1:
+                answers = _answers(same_as, used, forms)
+                pairs, chance = _compared(columns, factors, answers, random_state, n_jobs, report)
+                labels = _groups(len(forms), pairs, chance, threshold, n_jobs)
+    ignored = tuple(name for at, name in enumerate(named) if at not in used)
+    return _result(named, forms, pairs, chance, labels, ignored)
+
+
+def _letters(forms: Forms, factors: Sequence[float], report: Progress) -> list[Column]:
+    columns = []
+    with report.stage("letters", total=len(factors)) as advance:
+        for cells, factor in zip(forms.columns, factors, strict=True):
+            columns.append(column_rows(cells, factor))
+            advance()
+    return columns
 
 
 def _checked(columns: Mapping[str, Sequence[Any]], weights: Mapping[str, float] | None) -> list[float]:
@@ -187,8 +203,11 @@ def _checked(columns: Mapping[str, Sequence[Any]], weights: Mapping[str, float] 
     return [check_float(f"weights[{name!r}]", weights.get(name, 1.0), low=0.0, open_low=True) for name in sizes]
 
 
-def _answers(same_as: Iterable[Any], columns: Mapping[str, Any], forms: Forms) -> dict[tuple[int, int], bool]:
-    """Answers by pairs of distinct records; what is about equal or empty records says nothing."""
+def _answers(same_as: Iterable[Any], used: Sequence[int], forms: Forms) -> dict[tuple[int, int], bool]:
+    """Answers by pairs of distinct records; what is about equal or empty records says nothing.
+
+    Tuples have a cell for every column that was given, also for those that are not ``used``.
+    """
     found: dict[tuple[int, int], bool] = {}
     of_cells: dict[tuple[str, ...], int] = {}
     n = len(forms.of_row)
@@ -198,7 +217,7 @@ def _answers(same_as: Iterable[Any], columns: Mapping[str, Any], forms: Forms) -
             if isinstance(end, tuple):
                 if not of_cells:
                     of_cells = {cells: i for i, cells in enumerate(zip(*forms.columns, strict=True))}
-                ends.append(of_cells.get(tuple(map(folded, end)), -1))
+                ends.append(of_cells.get(tuple(folded(end[at]) for at in used), -1))
             else:
                 ends.append(int(forms.of_row[check_int("a row in same_as", end, low=0, high=n - 1)]))
         if min(ends) >= 0 and ends[0] != ends[1]:
@@ -206,10 +225,33 @@ def _answers(same_as: Iterable[Any], columns: Mapping[str, Any], forms: Forms) -
     return found
 
 
+def _compared(
+    columns: Sequence[Column],
+    factors: Sequence[float],
+    answers: Mapping[tuple[int, int], bool],
+    random_state: int,
+    n_jobs: int | None,
+    report: Progress,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs that are compared, and how likely each is the same.
+
+    Where the first column is a name, records are near each other by it or by all columns, and all that letters say is
+    said by it; the others only count one by one. Where it is not, as a given name, all columns together are the name.
+    """
+    records = Records(columns)
+    near = records.near(random_state, n_jobs, report)
+    agreement = Agreement(records, factors, random_state) if len(factors) > 1 else None
+    if agreement is not None and agreement.is_named:
+        records = Records(columns[:1])
+        a, b = np.concatenate([near, records.near(random_state, n_jobs, report)]).T
+        near = distinct_pairs(a, b, records.n)
+    return _chances(records, near, agreement, answers)
+
+
 def _chances(
     records: Records, near: np.ndarray, agreement: Agreement | None, answers: Mapping[tuple[int, int], bool]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs that are compared, and how likely each is the same."""
+    """Pairs that are compared, those of whole groups too, and how likely each is the same."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -257,7 +299,12 @@ def _groups(n: int, pairs: np.ndarray, chance: np.ndarray, threshold: float, n_j
 
 
 def _result(
-    columns: Mapping[str, Sequence[Any]], forms: Forms, pairs: np.ndarray, chance: np.ndarray, labels: np.ndarray
+    columns: Mapping[str, Sequence[Any]],
+    forms: Forms,
+    pairs: np.ndarray,
+    chance: np.ndarray,
+    labels: np.ndarray,
+    ignored: tuple[str, ...],
 ) -> Deduplicated:
     """Entities of rows from groups of distinct records."""
     n, m = len(forms.of_row), len(forms)
@@ -289,7 +336,7 @@ def _result(
     named, at = np.unique(labels[order], return_index=True)
     best = dict(zip(named.tolist(), _spelled(columns, forms, order[at]), strict=True))
     name = ["" if record < 0 else best[int(labels[record])] for record in forms.of_row.tolist()]
-    return Deduplicated(entity, name, confidence, first_row[pairs], chance, columns)
+    return Deduplicated(entity, name, confidence, first_row[pairs], chance, columns, ignored)
 
 
 def _spelled(columns: Mapping[str, Sequence[Any]], forms: Forms, records: np.ndarray) -> list[str]:
