@@ -297,6 +297,7 @@ USELESS = {
     "half empty": lambda i, name, rng: rng.choice(WORDS) if rng.random() < 0.5 else "",
     "empty": lambda i, name, rng: None,
     "copy": lambda i, name, rng: name.upper().replace(" ", "  "),
+    "initial": lambda i, name, rng: name[0],
 }
 
 

@@ -23,7 +23,7 @@ _DRAWN, _RANDOM = 3000, 10
 _SHARES = (1.0, 0.25)
 #: From so many standard errors on, a column tells something.
 _SURE = 3.0
-#: Of the rows with both cells, a copy has the same in so many.
+#: Of the rows with both cells, a copy, or a part such as an initial, is in the other one in so many.
 _COPY = 0.9
 _BLOCK = 100
 
@@ -41,7 +41,7 @@ def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], random_st
     """
     some = [0]
     for at in range(1, len(columns)):
-        if not _is_number(cells[at]) and not any(_same(cells[at], cells[other]) for other in some):
+        if not _is_number(cells[at]) and not any(_is_part(cells[at], cells[other]) for other in some):
             some.append(at)
     if len(some) < 2 or columns[0].grams.shape[0] < 3:
         return some
@@ -62,8 +62,8 @@ def _is_number(cells: Sequence[str]) -> bool:
     return len(set(there)) == len(there) and not any(char.isalpha() for cell in there for char in cell)
 
 
-def _same(cells: Sequence[str], others: Sequence[str]) -> bool:
-    both = [a == b for a, b in zip(cells, others, strict=True) if a and b]
+def _is_part(cells: Sequence[str], others: Sequence[str]) -> bool:
+    both = [a in b for a, b in zip(cells, others, strict=True) if a and b]
     return len(both) > 0.5 * sum(map(bool, cells)) and sum(both) >= _COPY * len(both)
 
 
