@@ -326,3 +326,11 @@ def test_a_column_that_says_something_is_kept_and_helps():
 def test_a_column_with_a_weight_of_its_own_counts():
     names, _ = firms(60)
     assert dedupe({"name": names, "flag": ["yes", "no"] * 40}, weights={"flag": 0.9}).ignored == ()
+
+
+def test_columns_that_name_a_row_only_together_are_kept():
+    columns, truth = people()
+    some = {name: columns[name] for name in ("first", "last")}
+    assert dedupe(some).ignored == ()
+    number = {"first": columns["first"], "number": list(range(100, 100 + len(truth)))}
+    assert dedupe(number).ignored == ("number",)

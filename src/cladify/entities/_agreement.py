@@ -24,6 +24,7 @@ from scipy.special import expit, logit
 
 from cladify.entities._odds import LEARNED_SHARE
 from cladify.entities._pairs import Records
+from cladify.entities._telling import NAMED
 
 __all__ = ["Agreement"]
 
@@ -32,8 +33,6 @@ _BANDS = (0.2, 0.4, 0.6, 0.8, 0.9999)
 #: How cells of the same thing usually fall into them, and how many pairs that counts for at the least.
 _USUAL = np.array([0.01, 0.03, 0.06, 0.12, 0.18, 0.60])
 _LEAST = 5.0
-#: The first column is a name if so few others are much like one of its cells by chance: this power of one in all.
-_NAMED = 0.8
 #: How much more the other columns count then, which only count here. Independent ones would count twice as much.
 _BESIDE = 1.5
 #: Pairs by which it is found how often any two records are so much alike.
@@ -71,7 +70,7 @@ class Agreement:
             drawn = drawn[drawn[:, 0] != drawn[:, 1]]
         by_chance = _shares(self._counts(self._bands(drawn), np.ones(len(drawn))) + 0.5)
         self._by_chance = np.log(by_chance)
-        seldom = by_chance[0, -2:].sum() ** records.there[0] <= n**-_NAMED
+        seldom = by_chance[0, -2:].sum() ** records.there[0] <= n**-NAMED
         self.is_named = bool(seldom and factors[0] == max(factors))
         self._factor = np.asarray(factors, dtype=np.float64)[:, None] / max(factors)
         if self.is_named:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cladify.entities._grams import Column, projected
 
-__all__ = ["telling"]
+__all__ = ["NAMED", "telling"]
 
 #: Records drawn, whose nearest ones are looked at; random pairs for each of them.
 _DRAWN, _RANDOM = 3000, 10
@@ -25,6 +25,8 @@ _SHARES = (1.0, 0.25)
 _SURE = 3.0
 #: Of the rows with both cells, a copy, or a part such as an initial, is in the other one in so many.
 _COPY = 0.9
+#: Columns name what a row is if so few others are much like it in them by chance: this power of one in all.
+NAMED = 0.8
 _BLOCK = 100
 
 
@@ -41,7 +43,7 @@ def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], random_st
     """
     some = [0]
     for at in range(1, len(columns)):
-        if not _is_number(cells[at]) and not any(_is_part(cells[at], cells[other]) for other in some):
+        if not _is_idle(cells[at]) and not any(_is_part(cells[at], cells[other]) for other in some):
             some.append(at)
     if len(some) < 2 or columns[0].grams.shape[0] < 3:
         return some
@@ -53,13 +55,16 @@ def telling(columns: Sequence[Column], cells: Sequence[Sequence[str]], random_st
         kept, out = rest[sure >= _SURE], rest[sure < _SURE]
         if len(kept) and len(out):
             sure[out - 1] = np.maximum(sure[out - 1], near.agreement(out, [[0, *kept.tolist()]] * len(out)))
-    return [0, *(some[at] for at in rest[sure >= _SURE])]
+    kept = [0, *rest[sure >= _SURE].tolist()]
+    # Where those kept do not tell records apart, nothing near by them can be judged.
+    return [some[at] for at in kept] if near.names(kept) else some
 
 
-def _is_number(cells: Sequence[str]) -> bool:
-    """Whether no two cells are the same, and no cell has a letter: a number of the row."""
+def _is_idle(cells: Sequence[str]) -> bool:
+    """Whether there is one value at most, or no two cells are the same and none has a letter: a number of the row."""
     there = [cell for cell in cells if cell]
-    return len(set(there)) == len(there) and not any(char.isalpha() for cell in there for char in cell)
+    values = set(there)
+    return len(values) < 2 or (len(values) == len(there) and not any(char.isalpha() for cell in there for char in cell))
 
 
 def _is_part(cells: Sequence[str], others: Sequence[str]) -> bool:
@@ -81,6 +86,18 @@ class _Near:
             self.rows.append(np.divide(own, length, out=np.zeros_like(own), where=length > 0))
         self.drawn = rng.choice(n, min(n, _DRAWN), replace=False)
         self.others = rng.integers(n, size=(_RANDOM, len(self.drawn)))
+
+    def names(self, some: Sequence[int]) -> bool:
+        """Whether hardly any two records are much alike in some columns by chance."""
+        power = 0.0
+        for at in some:
+            alike = np.concatenate(
+                [self.columns[at].alike(self.drawn, other)[self.drawn != other] for other in self.others]
+            )
+            there = ~np.isnan(alike)
+            seldom = ((alike[there] >= 0.8).sum() + 0.5) / (there.sum() + 1.0)
+            power -= np.log(seldom) * there.mean()
+        return bool(power >= NAMED * np.log(self.rows[0].shape[0]))
 
     def agreement(self, asked: Sequence[int] | np.ndarray, by: Sequence[Sequence[int]]) -> np.ndarray:
         """For each column asked for, by how many standard errors it agrees where some others do."""
