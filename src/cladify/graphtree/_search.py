@@ -37,6 +37,8 @@ _ROUGH, _FINE = 1e-5, 1e-6
 _TOP, _RESTARTS = 1024, 4
 #: Leaves of a part of a large tree; a second size for the topmost one moves all cuts, so that no border stays.
 _PART, _FIRST = 8192, 3072
+#: The same where only small subtrees move, once: larger parts do more for a tree than another pass over smaller ones.
+_DRAFT = 16_384
 #: Up to this many points a tree is searched as a whole: its small subtrees, and all of them where that is quick.
 _WHOLE = 100_000
 _PASSES = 6
@@ -73,8 +75,7 @@ def search_small(edges: Edges, budget: Budget) -> Tree:
     if edges.n_points <= _WHOLE:
         _move_small(run, edges)
     else:
-        for first in (_PART, _FIRST):
-            run.do(run.search.run, _PART, first, 10 * _ROUGH, _LARGEST * float(edges.mass.mean()))
+        run.do(run.search.run, _DRAFT, _DRAFT, 10 * _ROUGH, _LARGEST * float(edges.mass.mean()))
     return _tree(run.search, edges.n_points)
 
 
