@@ -1,6 +1,7 @@
 // Inner loops over float rows. Sums run over fixed lanes, so that the compiler can use vector instructions without
 // being allowed to reorder additions: the result is the same on every run.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 
 namespace cladify {
@@ -20,6 +21,18 @@ inline float dot(const float* a, const float* b, std::int64_t k) {
         for (int l = 0; l < kLanes; ++l) lane[l] += a[j + l] * b[j + l];
     for (int l = 0; j + l < k; ++l) lane[l] += a[j + l] * b[j + l];
     return sum_lanes(lane);
+}
+
+// The sum of term(c) over c < count, in double.
+template <typename Term>
+double sum_of(std::size_t count, Term term) {
+    constexpr std::size_t kSums = 8;
+    double lane[kSums] = {};
+    std::size_t c = 0;
+    for (; c + kSums <= count; c += kSums)
+        for (std::size_t l = 0; l < kSums; ++l) lane[l] += term(c + l);
+    for (std::size_t l = 0; c + l < count; ++l) lane[l] += term(c + l);
+    return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
 // to += factor * from

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "common/team.hpp"
+#include "common/vectors.hpp"
 
 namespace cladify {
 
@@ -14,13 +15,10 @@ void squared_norms(const T* rows, std::int64_t d, std::span<const double> centre
     Team(threads).split(std::ssize(out), (1 << 16) / (d + 1) + 1, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t i = first; i < last; ++i) {
             const T* row = rows + i * d;
-            double norm = 0;
-#pragma omp simd reduction(+ : norm)
-            for (std::int64_t j = 0; j < d; ++j) {
+            out[i] = sum_of(static_cast<std::size_t>(d), [&](std::size_t j) {
                 const double x = static_cast<double>(row[j]) - c[j];
-                norm += x * x;
-            }
-            out[i] = norm;
+                return x * x;
+            });
         }
     });
 }

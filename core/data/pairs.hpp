@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/finite.hpp"
+#include "common/vectors.hpp"
 #include "data/topk.hpp"
 
 namespace cladify {
@@ -32,15 +33,6 @@ struct SparseRows {
     const double* factor;
     double scale(std::int64_t i) const { return factor ? factor[i] : 1.0; }
 };
-
-// The sum of term(c) over c < count. Here alone the compiler may reorder a sum, to use vector registers.
-template <typename Term>
-double sum_of(std::size_t count, Term term) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::size_t c = 0; c < count; ++c) sum += term(c);
-    return sum;
-}
 
 template <typename T>
 double squared_distance(const DenseRows<T>& A, std::int64_t i, const DenseRows<T>& B, std::int64_t j) {

@@ -46,3 +46,27 @@ def test_the_processor_is_read_as_the_system_reads_it() -> None:
     v3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"}
     assert _core.supports_v3() == (v3 <= flags)
     assert _core.can_screen() == ({"avx512f", "avx512bw", "avx512_vnni"} <= flags)
+
+
+def test_every_level_finds_the_same_neighbors() -> None:
+    if not level(["_core_v3"], "v3"):
+        pytest.skip("the core was built for this machine alone; both builds: make .venv/.test")
+    code = """
+import hashlib, os, sys
+os.environ["CLADIFY_ISA"] = sys.argv[1]
+import numpy as np, cladify
+rng = np.random.default_rng(0)
+X = (rng.normal(size=(40, 37))[rng.integers(40, size=4500)] + 0.3 * rng.normal(size=(4500, 37))).astype(np.float32)
+X[::50] = X[0]
+for metric in ("cosine", "sqeuclidean"):
+    for method in ("exact", "shards"):
+        graph = cladify.neighbors(X, 9, metric, method, n_jobs=1)
+        print(hashlib.sha256(graph.indices.tobytes() + graph.distances().tobytes()).hexdigest())
+"""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code, name], capture_output=True, text=True, timeout=120, check=True
+        ).stdout
+        for name in ("base", "v3", "v4")
+    }
+    assert len(found) == 1

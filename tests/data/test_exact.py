@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import cladify
+from cladify.data import _exact
 from cladify.errors import InvalidInput
 from cladify.neighbors import query
 
@@ -112,10 +113,27 @@ def test_all_points_equal():
     assert (graph.weight == 1).all()
 
 
-def test_many_duplicates_among_others():
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine"])
+def test_many_duplicates_among_others(metric):
     rng = np.random.default_rng(4)
     X = rng.standard_normal((60, 17)).astype(np.float32)[rng.integers(60, size=2400)]
-    assert_nearest(cladify.neighbors(X, 30), distances(X, X, "sqeuclidean"), 30)
+    assert_nearest(cladify.neighbors(X, 30, metric), distances(X, X, metric), 30)
+
+
+@pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot"])
+def test_a_few_near_ties_need_no_float64_search(metric, monkeypatch):
+    def never(*_):
+        raise AssertionError("searched again")
+
+    monkeypatch.setattr(_exact, "_search_float64", never)
+    X = np.random.default_rng(6).standard_normal((1200, 24)).astype(np.float32)
+    X[rows_of_copies := np.arange(7, 1200, 21)] = X[7]
+    assert len(rows_of_copies) > 10 + _exact._SPARE + 1
+    if metric == "dot":  # all rows are as long, or few would have the copies among their nearest
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+    assert_nearest(cladify.neighbors(X, 10, metric), distances(X, X, metric), 10, exact_ids=metric != "dot")
+    found = query(X, X[:300], 10, metric)
+    np.testing.assert_allclose(found.distance, naive(distances(X[:300], X, metric), 10, skip_self=False)[1], atol=1e-5)
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "cosine", "dot", "euclidean"])

@@ -3,8 +3,9 @@
 float32 proposes, float64 decides. Every block of scores is one float32 product or, where the processor has them, an
 int8 product that leaves few pairs to be scored (:mod:`cladify.data._screen`). The rows keep the best few more than
 ``k`` candidates, whose distances are then computed in float64, and the worst-case rounding error of the products shows
-whether anything outside the candidates could belong to the ``k`` nearest. Rows where it could (many ties, or clusters
-far apart compared with their size) are searched again by float64 products. Ties go to the smaller id.
+whether anything outside the candidates could belong to the ``k`` nearest. A few rows where it could get all that scores
+leave open as candidates. What is still not known then (many ties, or clusters far apart compared with their size) is
+searched again by float64 products. Ties go to the smaller id.
 
 Within one set of points a block serves its rows and its columns, so each pair is computed once. Blocks are fixed and
 the candidates of a row do not depend on the order of the blocks: any number of threads gives the same result.
@@ -33,6 +34,7 @@ __all__ = ["Buffers", "Nearest", "decide", "decide_into", "empty_heaps", "exact_
 _SIDE = 1024  # rows and columns of a block: a product of this size is efficient and its result stays in the cache
 _BLOCK_SIDE = 256  # the same where a user's function computes the block
 _SPARE = 8  # candidates above k
+_WIDER, _FEW = 4, 8  # so many times the candidates for near ties, where one row in so many has some
 _EPS32 = 2.0**-24
 
 
@@ -136,16 +138,20 @@ def propose(
     groups: tuple[np.ndarray, np.ndarray],
     *,
     screens: tuple[Screen | None, Screen | None] = (None, None),
+    least: np.ndarray | None = None,
     n_jobs: int | None,
     report: Progress,
     stage: str = "neighbours",
 ) -> np.ndarray:
     """The best candidates of every query among all rows of ``base``, by float32 scores.
 
-    With the ``screens`` of both, scores may differ in their last bits from those of products of blocks.
+    With the ``screens`` of both, scores may differ in their last bits from those of products of blocks. With ``least``,
+    a float32 score for every query, rows below it are left out.
     """
     n, m = len(base), len(queries)
     keys, locks = empty_heaps(m, capacity)
+    if least is not None:
+        keys[:] = _key_of_nothing(least)[:, None]
     ids, nothing = np.arange(max(n, m), dtype=np.int32), np.zeros(m, dtype=np.float32)
     buffers = Buffers()
 
@@ -154,7 +160,8 @@ def propose(
     def work(pair: tuple[slice, slice]) -> None:
         I, J = pair
         group_j, bias = groups[1][J], base.bias[J]
-        if left is not None and right is not None and J.start > 0:  # the first block gives queries something to beat
+        # The first block gives queries something to beat.
+        if left is not None and right is not None and (J.start > 0 or least is not None):
             some = (groups[0][I], group_j)
             done = left.offer(keys, locks, right, I, J, (ids[I], ids[J]), some, (nothing[I], bias), both=False)
             I = slice(I.start + done, I.stop)
@@ -164,7 +171,16 @@ def propose(
         _core.offer(keys, locks, score, ids[I], ids[J], groups[0][I], group_j, nothing[I], bias, False, False)
 
     _over_blocks(work, m, n, _side(base.width), n_jobs, report, stage)
+    if least is not None:
+        keys[keys == _key_of_nothing(least)[:, None]] = 0
     return keys
+
+
+def _key_of_nothing(score: np.ndarray) -> np.ndarray:
+    """A candidate with each score that is no row: its id is above all others (``core/data/topk.hpp``)."""
+    bits = (score + np.float32(0)).view(np.uint32)
+    ordered = np.where(bits >> 31 != 0, ~bits, bits | np.uint32(1 << 31))
+    return ordered.astype(np.uint64) << np.uint64(32) | np.uint64(1 << 31)
 
 
 def decide(
@@ -186,14 +202,25 @@ def decide(
     """
     values = np.empty((len(query_ids), k))
     indices, sure = decide_into(values, queries, base, query_ids, keys, n_jobs=n_jobs, report=report)
-    if groups is not None and not sure.all():
-        again = np.flatnonzero(sure == 0)
-        level = values[again, -1] * base.frame.unit**2
-        some = (groups[0][again], groups[1])
-        keys = _search_float64(queries, base, query_ids[again], level, keys.shape[1], some, n_jobs, report)
-        better = np.empty((len(again), k))
-        indices[again], _ = decide_into(better, queries, base, query_ids[again], keys, n_jobs=n_jobs, report=report)
-        values[again] = better
+    if groups is None:
+        return Nearest(indices, similarity.from_order(values, base.width))
+
+    def decide_again(which: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        better = np.empty((len(which), k))
+        indices[which], sure = decide_into(better, queries, base, query_ids[which], keys, n_jobs=n_jobs, report=report)
+        values[which] = better
+        return sure
+
+    again = np.flatnonzero(sure == 0)
+    if 0 < len(again) <= len(query_ids) // _FEW:
+        level, some = values[again, -1] * base.frame.unit**2, (groups[0][again], groups[1])
+        wider = _search_wider(queries, base, query_ids[again], level, _WIDER * keys.shape[1], some, n_jobs, report)
+        again = again[decide_again(again, wider) == 0]
+    if len(again):
+        level, some = values[again, -1] * base.frame.unit**2, (groups[0][again], groups[1])
+        decide_again(
+            again, _search_float64(queries, base, query_ids[again], level, keys.shape[1], some, n_jobs, report)
+        )
     return Nearest(indices, similarity.from_order(values, base.width))
 
 
@@ -216,8 +243,7 @@ def decide_into(
     m, k = values.shape
     indices = np.empty((m, k), dtype=np.int32)
     sure = np.empty(m, dtype=np.uint8)
-    # The sum of `width` products, their factors rounded to float32, and the bias.
-    error = (base.width + 8) * _EPS32
+    error = _error(base.width)
     longest = float(base.length.max())
     length = queries.length[query_ids]
     kernel: Any = _core.decide_sparse if is_sparse(base.data) else _core.decide_dense
@@ -245,6 +271,47 @@ def decide_into(
     with report.stage("float64 distances", total=len(blocks)) as advance:
         map_blocks(work, blocks, n_jobs=n_jobs, advance=advance)
     return indices, sure
+
+
+def _error(width: int) -> float:
+    """Relative rounding error of a score: the sum of products, their factors rounded to float32, and the bias."""
+    return (width + 8) * _EPS32
+
+
+def _search_wider(
+    queries: Rows,
+    base: Rows,
+    query_ids: np.ndarray,
+    level: np.ndarray,
+    capacity: int,
+    groups: tuple[np.ndarray, np.ndarray],
+    n_jobs: int | None,
+    report: Progress,
+) -> np.ndarray:
+    """All candidates of some queries that rounding leaves open, if they are at most ``capacity``.
+
+    ``level`` is the value of the k-th nearest that each query has so far: its score, less what rounding can take off,
+    is the least that is of interest, which int8 products know from the start.
+    """
+    some = queries.part(query_ids)
+    length, longest = some.length, float(base.length.max())
+    if base.frame.order == "product":
+        least = level - _error(base.width) * length * longest
+    else:
+        reach = np.minimum(longest, length + np.sqrt(level))
+        least = 0.5 * (length**2 - level) - _error(base.width) * reach * (length + reach)
+    screens = screen_of(some, longest, n_jobs, beside=base), screen_of(base, 0.0, n_jobs)
+    return propose(
+        some,
+        base,
+        min(capacity, len(base)),
+        groups,
+        screens=screens,
+        least=np.nextafter(least.astype(np.float32), np.float32(-np.inf)),
+        n_jobs=n_jobs,
+        report=report,
+        stage="near ties",
+    )
 
 
 def _search_float64(

@@ -105,9 +105,12 @@ def suits(width: int) -> bool:
     return _core.ISA == "v4" and _NARROWEST <= width <= _WIDEST
 
 
-def screen_of(rows: Rows, longest: float, n_jobs: int | None) -> Screen | None:
-    """The int8 copy of ``rows``, to be compared with rows of up to length ``longest``; None where it does not pay."""
-    if not pays(rows):
+def screen_of(rows: Rows, longest: float, n_jobs: int | None, *, beside: Rows | None = None) -> Screen | None:
+    """The int8 copy of ``rows``, to be compared with rows of up to length ``longest``; None where it does not pay.
+
+    A few rows are worth a copy ``beside`` many.
+    """
+    if not pays(rows if beside is None else beside):
         return None
     z = rows.z
     n, width, padded = _shape(z)
