@@ -62,9 +62,9 @@ def vector_merges(
     With ``stop``, merges higher than that may be missing.
     """
     similarity, weight, n, d = rows.similarity, rows.weight, rows.n, rows.d
-    # Means in float64 and float32; lists of candidates, and as much again while they are searched for.
+    # Means in float64, float32 and twice in int8; lists of candidates, and as much again while they are searched for.
     check_memory(
-        n * (12 * d + 24 * _LIST + 120),
+        n * (14 * d + 24 * _LIST + 160),
         f"HAC with {linkage} linkage on {n} points of {d} features",
         "reduce the number of features first (PCA, or TruncatedSVD for sparse rows).",
     )

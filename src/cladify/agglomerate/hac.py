@@ -44,9 +44,9 @@ class HAC(TreeEstimator):
     Two ways lead there, and ``tree.info`` says which was taken:
 
     * *Linear memory*, no n × n matrix: average and weighted linkage under "sqeuclidean", "cosine" and "dot"; single
-      linkage under these, "euclidean" and "rbf"; Ward, centroid and median linkage. The time is little more than that
-      of one product of the data with itself, O(n² d) at the speed of a matrix product. Candidates are proposed in
-      float32 and decided in float64.
+      linkage under these, "euclidean" and "rbf"; Ward, centroid and median linkage. The time is about that of one
+      product of the data with itself, O(n² d) at the speed of a matrix product; a third of it where the processor has
+      int8 products. Candidates are proposed in float32 and decided in float64.
     * *A matrix* of n (n − 1) / 2 distances for everything else: complete linkage, other metrics, functions, and
       matrices that are given. They are float32 for float32 data (``tree.info["distances"]``; Jaccard's are float64
       always), are merged in place in about O(n²) time, and are refused beforehand where they do not fit into memory.
