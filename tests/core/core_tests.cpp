@@ -15,11 +15,15 @@
 #include <numeric>
 #include <random>
 #include <stdexcept>
+#include <tuple>
 #include <vector>
 
 #include "agglomerate/hac/matrix.hpp"
 #include "agglomerate/hac/prim.hpp"
 #include "agglomerate/hac/reach.hpp"
+#include "agglomerate/hac/reducible.hpp"
+#include "agglomerate/hac/search.hpp"
+#include "common/cpu.hpp"
 #include "common/gather.hpp"
 #include "common/lists.hpp"
 #include "common/radix_sort.hpp"
@@ -333,6 +337,95 @@ void box_projection_ends() {
     }
 }
 
+#if defined(__x86_64__)
+// Height, the smallest leaves of both parts, and the size.
+using Merge = std::tuple<double, std::int32_t, std::int32_t, int>;
+
+// All merges of some points, which may come in another order where they are far from each other; every search by int8
+// products, of blocks in several threads, or by passes over the means.
+std::vector<Merge> merges_of(std::vector<double> mean, std::size_t n, Linkage linkage,
+                             const std::vector<double>& weight, bool screened) {
+    const std::size_t d = mean.size() / n;
+    std::vector<float> mean32(mean.size());
+    const std::vector<double> spread(n, 0.0);
+    std::vector<std::int32_t> id(n);
+    std::iota(id.begin(), id.end(), 0);
+    HacReducible clusters(mean.data(), mean32.data(), n, d, linkage, 8, weight.data(), spread.data(), id.data(),
+                          id.data(), static_cast<std::int32_t>(n));
+    HacSearch search(clusters);
+    Team team(kThreads);
+    Interrupt interrupt(never);
+    const auto by_screen = [&](const std::vector<std::int32_t>& rows, const std::vector<std::int32_t>& columns) {
+        const bool both = rows == columns;
+        search.begin(rows, columns);
+        search.copy();
+        search.quantise(0, columns.size());
+        search.reach(0, rows.size());
+        const std::size_t blocks = (columns.size() + kPanel - 1) / kPanel;
+        const auto block = [&](std::int64_t place) {
+            std::size_t i = static_cast<std::size_t>(place) / blocks * kPanel;
+            const std::size_t j = static_cast<std::size_t>(place) % blocks * kPanel;
+            if (both && j < i) return;
+            std::size_t some = std::min(kPanel, rows.size() - i);
+            const std::size_t others = std::min(kPanel, columns.size() - j);
+            const std::size_t done = search.screen(i, some, j, others, both);
+            i += done;
+            some -= done;
+            if (some == 0) return;
+            std::vector<float> product(some * others);
+            for (std::size_t r = 0; r < some; ++r)
+                for (std::size_t c = 0; c < others; ++c)
+                    product[r * others + c] = dot(clusters.mean32(rows[i + r]), clusters.mean32(columns[j + c]),
+                                                  static_cast<std::int64_t>(d));
+            if (both)
+                search.scan_both(product.data(), i, some, j, others);
+            else
+                search.scan(product.data(), i, some, j, others);
+        };
+        team.run(static_cast<std::int64_t>((rows.size() + kPanel - 1) / kPanel * blocks), block);
+    };
+    clusters.start();
+    if (screened) {
+        by_screen(id, id);
+        search.settle_all();
+    } else {
+        search.few(id, team, interrupt);
+    }
+    while (clusters.alive() > 1) {
+        const std::vector<std::int32_t> rows = clusters.run(1, kInf, n, interrupt);
+        if (rows.empty()) continue;
+        if (screened) by_screen(rows, clusters.near_order());
+        if (!screened || !search.settle().empty()) search.few(rows, team, interrupt);
+    }
+    std::vector<Merge> merges;
+    std::vector<std::int32_t> leaf = id;
+    std::vector<int> size(n, 1);
+    for (std::size_t m = 0; m + 1 < n; ++m) {
+        const std::int32_t a = clusters.left[m], b = clusters.right[m];
+        leaf.push_back(std::min(leaf[a], leaf[b]));
+        size.push_back(size[a] + size[b]);
+        merges.emplace_back(clusters.height[m], leaf[a], leaf[b], size.back());
+    }
+    std::sort(merges.begin(), merges.end());
+    return merges;
+}
+
+void screened_merges_are_those_of_all_pairs() {
+    if (!supports_vnni()) return;
+    std::mt19937 random(7);
+    std::normal_distribution<double> normal;
+    for (const Linkage linkage : {Linkage::average, Linkage::ward})
+        for (const std::size_t d : {1, 7, 40})
+            for (const bool ties : {false, true}) {
+                const std::size_t n = 400;
+                std::vector<double> mean(n * d), weight(n, 1.0);
+                for (double& x : mean) x = ties ? std::round(normal(random)) : normal(random);
+                for (std::size_t i = 0; i < n; i += 3) weight[i] = 1.0 + static_cast<double>(i % 5);
+                CHECK(merges_of(mean, n, linkage, weight, true) == merges_of(mean, n, linkage, weight, false));
+            }
+}
+#endif
+
 }  // namespace
 
 // --- trees ---
@@ -385,6 +478,9 @@ int main() {
     top_k_under_contention();
     matrix_linkages_end();
     spanning_trees_end();
+#if defined(__x86_64__)
+    screened_merges_are_those_of_all_pairs();
+#endif
     box_projection_ends();
     meets_are_the_lowest_nodes_of_both();
     std::printf(failures == 0 ? "all passed\n" : "%d failed\n", failures);
