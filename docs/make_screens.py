@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from cladify import Taxonomy
+from cladify.datasets import load_docstrings
 from cladify.explore import Explorer, open_document
 
 HERE = Path(__file__).resolve().parent
@@ -52,6 +54,29 @@ def tutorial(browser: Browser, file: Path) -> None:
     copy.unlink()
 
 
+def columns_and_flows(browser: Browser, file: Path) -> None:
+    """Coloured by the package of each docstring, and beside the groups of average linkage."""
+    corpus = load_docstrings()
+    other = Taxonomy.fit(corpus.X, list(corpus.names), texts=list(corpus.described), method="hac")
+    other.save(file.with_name("average linkage.taxonomy"))
+    document = open_document(
+        file, labels=list(corpus.package), compare=file.with_name("average linkage.taxonomy"), title="docstrings"
+    )
+    explorer = Explorer(document, port=0).start()
+    page = opened(browser, explorer.url)
+    page.locator("#colorby").select_option(label="label")
+    page.locator("#tab-columns").click()
+    page.wait_for_selector("#columns .bins button")
+    take(page, "explorer-columns")
+    page.locator("#colorby").select_option(label="group")
+    page.locator("#compare").click()
+    page.locator("#flow").click()
+    page.wait_for_selector("dialog[open] svg")
+    take(page, "explorer-flows")
+    page.close()
+    explorer.stop()
+
+
 def main(out: Path) -> None:
     file = out / "docstrings.taxonomy"
     document = open_document(file, vectors=np.load(out / "docstrings.npy"), title="docstrings")
@@ -77,6 +102,7 @@ def main(out: Path) -> None:
         take(page, "narrow")
         page.close()
         tutorial(browser, file)
+        columns_and_flows(browser, file)
         browser.close()
     explorer.stop()
 

@@ -1,6 +1,7 @@
 """The map and the tree in a real browser: names, points, pictures."""
 
 import copy
+import re
 from pathlib import Path
 
 import numpy as np
@@ -248,6 +249,29 @@ def test_lasso_report_flows_and_hits(tab, colored):
     assert faults(page) == []
     page.keyboard.press("Escape")
     assert page.problems == []
+    explorer.stop()
+
+
+def test_names_of_flows_are_whole_and_inside(tab, colored, tmp_path):
+    name = "a long name of a group that was made with much care, and needs three lines"
+    colored.save(tmp_path / "a.taxonomy")
+    shown, other = (cladify.Taxonomy.load(tmp_path / "a.taxonomy") for _ in range(2))
+    for taxonomy in (shown, other):
+        for v in {int(v) for level in taxonomy.levels for v in level.nodes}:
+            taxonomy.rename(v, f"{name} {v}")
+    explorer = Explorer(open_document(shown, compare=other), port=0).start()
+    page = show(tab, explorer.url)
+    page.locator("#compare").click()
+    page.locator("#flow").click()
+    page.wait_for_selector("dialog svg path")
+    lines = "[...t.children].map((l) => l.textContent).join(' ')"
+    texts = page.evaluate(f"[...document.querySelectorAll('.flows text')].map((t) => {lines})")
+    assert len(texts) >= 4 and all(re.fullmatch(rf"{name} \d+|in no group|\d+ smaller groups", text) for text in texts)
+    inside = (
+        "[...document.querySelectorAll('.flows tspan')].every((t) => { const a = t.getBoundingClientRect(), "
+        "b = t.closest('svg').getBoundingClientRect(); return a.left >= b.left - 1 && a.right <= b.right + 1; })"
+    )
+    assert page.evaluate(inside) and page.problems == []
     explorer.stop()
 
 

@@ -1,8 +1,9 @@
 // Two taxonomies side by side: a flow picture with names, and the same as a table.
 import { clusterColor, css } from "./colors.js";
 import { ask, items, make, number } from "./dom.js";
+import { FACE, linesOf } from "./scene.js";
 
-const FLOW_WIDE = 760, FLOW_ROW = 22, FLOW_GAP = 8, FLOW_BAR = 10, FLOW_TEXT = 240; // pixels; a row is high enough for its name
+const FLOW_WIDE = 760, FLOW_ROW = 22, FLOW_GAP = 8, FLOW_BAR = 10, FLOW_TEXT = 240, FLOW_LINE = 15, FLOW_LINES = 3; // pixels; a row is high enough for its name
 
 const shape = (name, attributes, ...children) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -11,21 +12,36 @@ const shape = (name, attributes, ...children) => {
   return element;
 };
 
-const clipped = (text) => (text.length > 34 ? `${text.slice(0, 33)}…` : text);
+const clipped = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
+
+// The whole name in lines; of one that is made of long items, its beginning.
+function written(context, name) {
+  const lines = linesOf(context, name, FLOW_TEXT - 12);
+  return lines.length > FLOW_LINES ? [...lines.slice(0, FLOW_LINES - 1), `${lines[FLOW_LINES - 1]}…`] : lines;
+}
+
+function label(lines, x, middle, attributes) {
+  return shape("text", { x, y: middle, "dominant-baseline": "central", ...attributes }, ...lines.map((line, i) => shape("tspan", { x, y: middle + (i - (lines.length - 1) / 2) * FLOW_LINE }, line)));
+}
+
+const least = (lines) => Math.max(FLOW_ROW, FLOW_LINE * lines.length + 2);
 
 // Bars of both sides: as tall as their share of the height, but never too low to read.
-function column(groups, height) {
-  const total = groups.reduce((sum, group) => sum + group.size, 0), spare = height - groups.length * (FLOW_ROW + FLOW_GAP);
+function column(groups, names, height) {
+  const total = groups.reduce((sum, group) => sum + group.size, 0), spare = height - names.reduce((sum, lines) => sum + least(lines) + FLOW_GAP, 0);
   let y = 0;
-  return groups.map((group) => {
-    const h = FLOW_ROW + Math.max(0, spare) * (group.size / Math.max(1, total)), bar = { y, h, used: 0, size: group.size };
+  return groups.map((group, i) => {
+    const h = least(names[i]) + Math.max(0, spare) * (group.size / Math.max(1, total)), bar = { y, h, used: 0, size: group.size };
     y += h + FLOW_GAP;
     return bar;
   });
 }
 
 export function flowPicture({ left, right, cells }, dark, go) {
-  const height = Math.max(380, Math.max(left.length, right.length) * (FLOW_ROW + FLOW_GAP) + 40), a = column(left, height), b = column(right, height);
+  const context = document.createElement("canvas").getContext("2d");
+  context.font = `13px ${FACE}`;
+  const [mine, theirs] = [left, right].map((groups) => groups.map(({ name }) => written(context, name))), tall = (names) => names.reduce((sum, lines) => sum + least(lines) + FLOW_GAP, 40);
+  const height = Math.max(380, tall(mine), tall(theirs)), a = column(left, mine, height), b = column(right, theirs, height);
   const from = FLOW_TEXT + FLOW_BAR, to = FLOW_WIDE - FLOW_TEXT - FLOW_BAR, picture = shape("svg", { viewBox: `0 0 ${FLOW_WIDE} ${height}`, class: "flows", role: "img", "aria-label": "Items that the groups of both sides share; the table below has the same numbers" });
   for (const [i, j, count] of [...cells].sort((p, q) => p[0] - q[0] || p[1] - q[1])) {
     const one = (a[i].h * count) / Math.max(1, a[i].size), two = (b[j].h * count) / Math.max(1, b[j].size), y = a[i].y + a[i].used, z = b[j].y + b[j].used, half = (from + to) / 2;
@@ -35,12 +51,12 @@ export function flowPicture({ left, right, cells }, dark, go) {
       shape("title", {}, `${left[i].name} → ${right[j].name}: ${items(count)}`)));
   }
   left.forEach((group, i) => {
-    const text = shape("text", { x: FLOW_TEXT - 6, y: a[i].y + a[i].h / 2, "text-anchor": "end", "dominant-baseline": "central" }, clipped(group.name));
+    const text = label(mine[i], FLOW_TEXT - 6, a[i].y + a[i].h / 2, { "text-anchor": "end" });
     if (group.id !== null && group.id !== undefined) { text.setAttribute("class", "link"); text.addEventListener("click", () => go(group.id)); }
     picture.append(shape("rect", { x: FLOW_TEXT, y: a[i].y, width: FLOW_BAR, height: a[i].h, fill: css(clusterColor(i, dark)) }), text);
   });
   right.forEach((group, j) => picture.append(shape("rect", { x: to, y: b[j].y, width: FLOW_BAR, height: b[j].h, class: "end" }),
-    shape("text", { x: to + FLOW_BAR + 6, y: b[j].y + b[j].h / 2, "dominant-baseline": "central" }, clipped(group.name))));
+    label(theirs[j], to + FLOW_BAR + 6, b[j].y + b[j].h / 2, {})));
   return picture;
 }
 
