@@ -233,6 +233,7 @@ def speed(folder: str) -> None:
         path = os.path.join(copy, "a.taxonomy")
         shutil.copy(os.path.join(folder, "a.taxonomy"), path)
         shutil.copytree(os.path.join(folder, "a.taxonomy.live"), f"{path}.live")
+        os.sync()  # that of the copy is not timed
         start = last = time.perf_counter()
 
         def said(what: str) -> None:

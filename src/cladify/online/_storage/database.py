@@ -25,6 +25,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from cladify._kit.parallel import map_blocks
 from cladify.errors import CladifyWarning, FileError
 from cladify.online._storage.mapped import map_file, write_file
 from cladify.online._storage.owner import Owner, check_plain, create_plain
@@ -371,9 +372,10 @@ def read(database: sqlite3.Connection, folder: Path, problems: list[str] | None 
                 damaged(f"array {name!r}")
         try:
             files = json.loads(about.get("files", "{}"))
-            for file, (name, held) in zip(files_of(database), files.items(), strict=True):
-                n, rooms[name] = map_file(folder / file, held)
-                arrays[name] = rooms[name][:n]
+            paths = [folder / file for file in files_of(database)]
+            found = map_blocks(lambda each: map_file(*each), zip(paths, files.values(), strict=True))
+            rooms = {name: room for name, (_, room) in zip(files, found, strict=True)}
+            arrays |= {name: room[:n] for name, (n, room) in zip(files, found, strict=True)}
         except (OSError, *_DAMAGE):
             damaged("a file beside the database")
         changes = []

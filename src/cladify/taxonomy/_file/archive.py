@@ -39,6 +39,7 @@ from cladify._kit import system
 from cladify._kit.atomic import PathLike, atomic_write, unwritable
 from cladify._kit.container import Member, first_line, members_of, npy_array, plain, read_member
 from cladify._kit.files import instead
+from cladify._kit.parallel import map_blocks
 from cladify.errors import FileError, InvalidInput
 from cladify.io._ipc import unpacked_bytes
 from cladify.taxonomy._edits import Edits
@@ -96,7 +97,7 @@ def write_archive(
         "version": VERSION,
         "cladify": cladify.__version__,
         **{key: value if key in _LONG else plain(value) for key, value in meta.items()},
-        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
+        "sha256": dict(zip(members, map_blocks(_sha256, members.values()), strict=True)),
     }
     text = json.dumps(header, ensure_ascii=False, default=plain, separators=_LINES).encode("utf-8", "replace")
     try:
@@ -115,6 +116,10 @@ def write_archive(
                 return stamp_of(members_of(file, file.seek(0, io.SEEK_END)))
     except OSError as error:
         raise unwritable(path, error) from None
+
+
+def _sha256(data: Any) -> str:
+    return hashlib.sha256(data).hexdigest()
 
 
 def _padding(start: int) -> bytes:

@@ -162,17 +162,19 @@ def carry_confidence(old: np.ndarray, match: Matching, rows: np.ndarray, graph: 
     low_old, low_new = np.divmod(pair, len(after))
     low_old -= 1
     depth = after.shape[1]
-    source = np.full((len(pair), depth), -1, np.int64)
+    source = np.full((depth, len(pair)), -1, np.int16)
     wanted = match.partner[after[low_new]]  # the old group of each depth
     for d in range(min(before.shape[1], old.shape[1]) - 1, -1, -1):
         for e in range(depth):
             hit = (low_old >= 0) & (before[low_old, d] == wanted[:, e]) & (wanted[:, e] >= 0)
-            source[hit, e] = d
-    at = source[which]
-    known = at >= 0
+            source[e, hit] = d
+    known = np.zeros((n, depth), bool)
     table = np.zeros((n, depth), np.uint8)
-    row, column = np.nonzero(known)
-    table[row, column] = old[match.came[row], at[row, column]]
+    row = np.maximum(match.came, 0)
+    for e in range(depth):  # a column at a time: all at once take much memory
+        at = source[e][which]
+        known[:, e] = at >= 0
+        table[:, e] = old[row, np.maximum(at, 0)] * known[:, e]
     told = table.astype(np.float32) / 255
     groups = after[b]
     edge_row = np.repeat(np.arange(n), graph.degree)
