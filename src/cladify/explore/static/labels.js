@@ -66,7 +66,7 @@ function measured(ctx, name, weight, size, most, face) {
 export function arrange(ctx, candidates, { width, height, sight, scale, face, total, far, dots = [] }, taken) {
   const boxes = [], used = [...taken];
   const free = (box) => used.every((other) => box.x + box.w + GAP <= other.x || other.x + other.w + GAP <= box.x || box.y + box.h + GAP <= other.y || other.y + other.h + GAP <= box.y);
-  const said = new Set(), large = Math.max(1, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen, larger
+  const said = new Set(), large = Math.max(0.8, Math.min(1.3, Math.min(width, height) / 640)); // on a large screen larger, on a phone smaller
   let few = FROM_AFAR - candidates.filter((each) => each.rank === 0).length;
   for (const { island, rank, alpha } of candidates) {
     const at = sight.at(island), plain = island.name.replace(/ \(\d+\)$/, "");
