@@ -18,15 +18,22 @@ from __future__ import annotations
 import io
 import random
 import sys
-import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from benchmarks.dedupe_study import cladify_labels, febrl, rapidfuzz_labels, read, read_bytes, rows_of, splink_labels
+from benchmarks.dedupe_study import (
+    Row,
+    cladify_labels,
+    febrl,
+    print_table,
+    rapidfuzz_labels,
+    read,
+    read_bytes,
+    rows_of,
+    splink_labels,
+)
 from cladify.metrics import pairwise_f1
 
 Columns = dict[str, list[str]]
@@ -180,21 +187,12 @@ METHODS = {"cladify": cladify_labels, "rapidfuzz": rapidfuzz_labels, "splink": s
 
 
 def main(folder: str, *only: str) -> None:
-    warnings.simplefilter("ignore")
-    methods = {name: run for name, run in METHODS.items() if not only or name in only}
-    print("| set | rows |", " | ".join(methods), "|")
-    print("| --- | --: |", " | ".join("--:" for _ in methods), "|")
-    nothing: Any = np.empty(0)
-    for name, load, columns in SETS:
-        cells, score = load(Path(folder), columns)
-        found = []
-        for run in methods.values():
-            start = time.process_time()
-            try:
-                found.append(f"{score(run(cells, nothing)):.3f} ({time.process_time() - start:.0f} s)")
-            except Exception as error:  # a peer that cannot do a set is a result, too
-                found.append(f"{type(error).__name__}: {str(error).splitlines()[0][:60] if str(error) else ''}")
-        print(f"| {name} | {len(next(iter(cells.values())))} |", " | ".join(found), "|", flush=True)
+    def rows() -> Iterator[Row]:
+        for name, load, columns in SETS:
+            cells, score = load(Path(folder), columns)
+            yield [name, len(next(iter(cells.values())))], cells, np.empty(0), score
+
+    print_table(["set", "rows"], METHODS, only, rows())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import tarfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -228,21 +228,35 @@ METHODS = {
 }
 
 
-def main(folder: str, *only: str) -> None:
+#: Heads, columns, the truth where it is known, and from labels to F1.
+Row = tuple[list[Any], dict[str, list[str]], np.ndarray, Callable[[np.ndarray], float]]
+
+
+def print_table(heads: list[str], methods: dict[str, Any], only: tuple[str, ...], rows: Iterable[Row]) -> None:
+    """F1 and seconds of the processor, one line a set."""
     warnings.simplefilter("ignore")
-    methods = {name: run for name, run in METHODS.items() if not only or name in only}
-    print("| set | rows | entities |", " | ".join(methods), "|")
-    print("| --- | --: | --: |", " | ".join("--:" for _ in methods), "|")
-    for name, load in sets(Path(folder)):
-        columns, truth = load()
+    methods = {name: run for name, run in methods.items() if not only or name in only}
+    print("|", " | ".join([*heads, *methods]), "|")
+    print("| ---", *("--:" for _ in [*heads[1:], *methods]), "", sep=" | ")
+    for head, columns, truth, score in rows:
         cells = []
         for run in methods.values():
-            start = time.perf_counter()
+            start = time.process_time()
             try:
-                cells.append(f"{pairwise_f1(run(columns, truth), truth):.3f} ({time.perf_counter() - start:.0f} s)")
+                cells.append(f"{score(run(columns, truth)):.3f} ({time.process_time() - start:.0f} s)")
             except Exception as error:  # a peer that cannot do a set is a result, too
                 cells.append(f"{type(error).__name__}: {str(error).splitlines()[0][:60] if str(error) else ''}")
-        print(f"| {name} | {len(truth)} | {len(np.unique(truth))} |", " | ".join(cells), "|", flush=True)
+        print("|", " | ".join([*map(str, head), *cells]), "|", flush=True)
+
+
+def main(folder: str, *only: str) -> None:
+    def rows() -> Iterator[Row]:
+        for name, load in sets(Path(folder)):
+            columns, truth = load()
+            heads = [name, len(truth), len(np.unique(truth))]
+            yield heads, columns, truth, lambda labels, truth=truth: pairwise_f1(labels, truth)
+
+    print_table(["set", "rows", "entities"], METHODS, only, rows())
 
 
 if __name__ == "__main__":

@@ -136,6 +136,16 @@ def test_named_groups_have_their_seeds_and_mostly_their_kind(blobs):
     assert [level.n_clusters for level in made.levels] == [10, 25]
 
 
+def test_one_seed_does_not_rename_the_group_around_it(blobs):
+    X, y = blobs
+    strays = [int(np.flatnonzero(y == c)[0]) for c in (1, 2)]
+    seeds = {"zero": [*np.flatnonzero(y == 0)[:5].tolist(), *strays]}
+    made = Taxonomy.fit(X, metric="sqeuclidean", seeds=seeds, levels=[10])
+    named = made.tree.members(next(v for v, name in made.names.items() if name == "zero"))
+    assert set(strays) <= set(named.tolist())
+    assert (y[named] == 0).sum() > 0.8 * (y == 0).sum() and len(named) < 1.4 * (y == 0).sum()
+
+
 def test_paths_of_names_and_another_taxonomy(blobs):
     X, y = blobs
     known = [f"{'low' if label < 5 else 'high'}/{label}" if i % 4 == 0 else None for i, label in enumerate(y)]
