@@ -1,5 +1,5 @@
-// What this processor and its system can run. The compilers' own question, __builtin_cpu_supports, needs a part of their
-// runtime that not every one of them links.
+// What this processor and its system can run. The compilers' own question, __builtin_cpu_supports, needs a part of
+// their runtime that not every one of them links.
 #pragma once
 #include <cstdint>
 
