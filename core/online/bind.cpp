@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -152,12 +153,22 @@ auto directed(const Lists& lists, In1<Node> leaf) {
     return nb::make_tuple(to_numpy(std::move(from)), to_numpy(std::move(to)), to_numpy(std::move(weight)));
 }
 
-// Removes leaves; returns how many others have so few of their nearest left that they need new ones.
+// Removes leaves; returns which had one of them among their nearest, and how many have so few left that they need new
+// ones.
 template <typename Graph>
-std::size_t remove_from(Graph& g, In1<Node> leaf) {
-    nb::gil_scoped_release release;
-    for (std::size_t i = 0; i < leaf.size(); ++i) g.remove(leaf.data()[i]);
-    return g.lists().waiting();
+auto remove_from(Graph& g, In1<Node> leaf) {
+    std::vector<Node> others;
+    {
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < leaf.size(); ++i) {
+            for (const auto& edge : g.lists()[leaf.data()[i]])
+                if (edge.theirs) others.push_back(edge.to);
+            g.remove(leaf.data()[i]);
+        }
+        std::sort(others.begin(), others.end());
+        others.erase(std::unique(others.begin(), others.end()), others.end());
+    }
+    return nb::make_tuple(to_numpy(std::move(others)), g.lists().waiting());
 }
 
 // For each of these leaves, others near it that its list has not, and their scores; `slot` says where a leaf's row is.

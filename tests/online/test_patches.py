@@ -92,6 +92,18 @@ def test_a_snapshot_and_patches_are_what_memory_holds(tmp_path_factory, steps, s
     assert_same(online, again)
 
 
+@pytest.mark.parametrize("at", [15, 155, 255])
+def test_what_comes_after_a_removal_finds_the_same_neighbours(tmp_path, at):
+    # Leaves that have lost a neighbour take others than before, also where the tree stayed in memory.
+    online = made(100, metric="sqeuclidean")
+    change(online, "remove", at)
+    online._save_marked(tmp_path / "tree")
+    again = LiveTree._read_marked(tmp_path / "tree")
+    for each in (online, again):
+        change(each, "add", 5)
+    assert_same(online, again)
+
+
 def test_a_patch_is_small_and_a_long_journal_becomes_a_snapshot(tmp_path, monkeypatch):
     folder = tmp_path / "tree"
     online = LiveTree(n_neighbors=4, n_jobs=1).partial_fit(rows(2000))

@@ -70,8 +70,10 @@ class NeighborTree(OnlineTree):
         step = max(1, len(state.items) // _PARTS)
         for start in range(0, len(slots), step):
             some = slots[start : start + step]
-            short = state.graph.remove(state.items.leaf_of(some))
+            leaves = state.items.leaf_of(some)
+            others, short = state.graph.remove(leaves)
             state.search.remove(some)
+            self._note_reach(state, state.items.slot_of(np.setdiff1d(others, leaves)))
             if short > min(_WAITING, step):
                 self._mend(state)
 
