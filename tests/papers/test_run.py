@@ -330,7 +330,7 @@ def test_quick_rows_are_as_good_as_recorded(tmp_path, letter: str) -> None:
     if not page.exists():
         pytest.skip("no recorded figures beside an installed package")
     recorded = load_figures(page)
-    quick = [r for r in all_rows("quick", letter) if r.key in recorded and recorded[r.key].seconds < 0.4]
+    quick = [r for r in all_rows("quick", letter) if r.key in recorded and recorded[r.key].seconds < 0.1]
     assert len(quick) > 3
     found = run_rows(quick, tmp_path / "papers.json")
     assert [key for key, figure in found.items() if figure.failed] == []
