@@ -6,6 +6,7 @@ nodes are no use, because the nodes below them split the same leaves for less. T
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,13 +124,20 @@ def _solve(matrix: Any, cost: np.ndarray, deadline: float) -> tuple[np.ndarray, 
             constraints=LinearConstraint(matrix.T, 1.0, 1.0),
             integrality=np.ones(len(cost)),
             bounds=Bounds(0.0, 1.0),
-            options={"time_limit": left, "mip_rel_gap": 0.0},
+            options={"time_limit": left, "mip_rel_gap": 0.0, "presolve": _presolve_is_safe()},
         )
         if found.x is not None:
             bound = found.mip_dual_bound if found.mip_dual_bound is not None else least
             picked = np.flatnonzero(found.x > 0.5)
             return picked, float(cost[picked].sum()) if found.status == 0 else max(least, float(bound))
     return _greedy(matrix, cost / size), least
+
+
+def _presolve_is_safe() -> bool:
+    """The HiGHS that SciPy had up to 1.17.0 may end the process while it simplifies a problem of many overlaps."""
+    import scipy
+
+    return tuple(int(part) for part in re.findall(r"\d+", scipy.__version__)[:3]) >= (1, 17, 1)
 
 
 def _greedy(matrix: Any, price: np.ndarray) -> np.ndarray:
