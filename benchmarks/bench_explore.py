@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case
+from benchmarks.explore_names import chromium
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 N_QUESTIONS = 200
@@ -189,9 +190,8 @@ def _picture(server: Server, figures: dict[str, float]) -> None:
     """The page in Chromium: when the first picture is there, and how long pictures take while zooming."""
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         asked = time.perf_counter()
         page.goto(server.url)

@@ -7,7 +7,6 @@ Faults that axe-core calls serious or critical, contrast among them, are printed
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchmarks.explore_names import FLAGS, ten_files
+from benchmarks.explore_names import FLAGS, chromium, ten_files
 
 LOOKS = ((1280, "light"), (1280, "dark"), (390, "light"), (390, "dark"))
 DIALOGS = ("Export", "Rename", "Move to…", "Merge with…", "Compare", "?")
@@ -28,10 +27,9 @@ def main(paths: list[str]) -> int:
     from cladify.explore import Explorer, open_document
     from cladify.taxonomy import Taxonomy
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     found = 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
         for path in paths or ten_files(folder):
             explorer = Explorer(open_document(path, compare=Taxonomy.load(path).full.condense()), port=0).start()
             for width, scheme in LOOKS:

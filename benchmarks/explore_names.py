@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-__all__ = ["contrast", "measure", "ten_files"]
+__all__ = ["chromium", "contrast", "measure", "ten_files"]
 
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 FAULTS = ("overlap", "over the edge", "cut", "pale", "bare")
@@ -29,10 +29,9 @@ def main(files: list[str]) -> int:
 
     from cladify.explore import Explorer, open_document
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     faults = 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = p.chromium.launch(executable_path=chromium(), args=FLAGS)
         for file in files or ten_files(folder):
             explorer = Explorer(open_document(file), port=0).start()
             for width in (1280, 1920):
@@ -47,6 +46,11 @@ def main(files: list[str]) -> int:
             explorer.stop()
         browser.close()
     return int(faults > 0)
+
+
+def chromium() -> str | None:
+    """The browser that is installed."""
+    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 def ten_files(folder: str) -> Any:

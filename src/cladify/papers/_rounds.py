@@ -342,34 +342,20 @@ def rows() -> Iterator[Row]:
     for method, (pure, f1) in BENCHMARK.items():
         tier = "all" if method in SLOW else "normal"
         call = f"{method}(linkage='average').fit(graph)" if method in ("SCC", "Affinity") else called(method)
-        if pure == pure:
-            run: Any = partial(purity, method)
-            yield Row(
-                "M",
-                "table 4.1",
-                f"{method}, aloi, purity",
-                pure,
-                run,
-                call,
-                "aloi",
-                within=0.01,
-                tier=tier,
-                cause=WHY.get(method, ""),
-            )
-        if f1 is not None:
-            run = partial(flat_f1, method)
-            yield Row(
-                "M",
-                "table 4.2",
-                f"{method}, aloi, F1",
-                f1,
-                run,
-                call,
-                "aloi",
-                within=0.01,
-                tier=tier,
-                cause=WHY.get(method, ""),
-            )
+        for table, measure, value, found in (("4.1", "purity", pure, purity), ("4.2", "F1", f1, flat_f1)):
+            if value is not None and value == value:
+                yield Row(
+                    "M",
+                    f"table {table}",
+                    f"{method}, aloi, {measure}",
+                    value,
+                    partial(found, method),
+                    call,
+                    "aloi",
+                    within=0.01,
+                    tier=tier,
+                    cause=WHY.get(method, ""),
+                )
     for method, value in (("Affinity", 0.834), ("SCC", 2.79)):
         yield Row(
             "M",
